@@ -108,11 +108,11 @@ impl Core {
     ) -> Result<()> {
         let side = Some(Side { what, span });
         let place = (target, displacement, count, target_type);
-        let (origin, result) = match action {
-            Action::Get => (None, side),
-            _ => (side, None),
-        };
-        self.operate(Operation::new(action, place, origin, result))
+        // Two calls, so that the action is a constant in each.
+        match action {
+            Action::Get => self.operate(Operation::new(Action::Get, place, None, side)),
+            _ => self.operate(Operation::new(Action::Put, place, side, None)),
+        }
     }
 
     /// Accumulates, and fetches the items that were there if there is a `result`; see

@@ -142,8 +142,9 @@ impl<'w> Chain<'w> {
     /// window.fences(|chain| {
     ///     for round in 0..3i64 {
     ///         let value = [round];
-    ///         chain.epoch(|epoch| epoch.put(&value, next, 0, 1, &long))?;
-    ///         chain.local().get::<i64>(0)?;
+    ///         // Each round has a place of its own, since the next put may come at any time.
+    ///         chain.epoch(|epoch| epoch.put(&value, next, round, 1, &long))?;
+    ///         assert_eq!(chain.local().get::<i64>(round)?, round);
     ///     }
     ///     Ok(())
     /// })?;
