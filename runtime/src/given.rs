@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::Keep;
 use crate::error::Result;
-use crate::memory::{Elements, Exposed, Memory};
+use crate::memory::{Elements, Exposed, Keeper, Lease, Memory};
 use crate::origin::What;
 use crate::process::Process;
 use crate::types::Type;
@@ -81,7 +80,12 @@ impl Taken {
         }
     }
 
-    pub(crate) fn keep(&self) -> Keep {
-        Keep::Shared { _memory: self.memory.clone() }
+    pub(crate) fn keeper(&self) -> Keeper {
+        Keeper::Memory { _memory: self.memory.clone() }
+    }
+
+    /// All of the memory, for an operation.
+    pub(crate) fn lease(&self) -> Lease {
+        Lease::new(self.memory.span(), self.keeper())
     }
 }

@@ -11,14 +11,12 @@ use std::cell::Cell;
 use shipable::{Form, Tag, form::Limits};
 
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
-use crate::engine::{
-    Channel, Delivery, Keep, Landing, Message, Pattern, Sender, Source, State, Status,
-};
+use crate::engine::{Channel, Delivery, Landing, Message, Pattern, Sender, Source, State, Status};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::group::PROC_NULL;
 use crate::job::Activity;
-use crate::memory::{Span, scope};
+use crate::memory::{Lease, scope};
 use crate::origin::{Destination, Elementwise, Origin, What};
 use crate::process::Process;
 use crate::types::{ForeignType, OTHER_RANK, Type};
@@ -201,14 +199,13 @@ impl Communicator {
                 |scope| {
                     let receives = pattern.is_some();
                     if let Some(pattern) = pattern {
-                        let span = scope.lend_mut(room.loan);
-                        let landing = self.landing(span, &room.what, Keep::Lender)?;
+                        let lease = Lease::lent(scope.lend_mut(room.loan));
+                        let landing = self.landing(lease, &room.what)?;
                         transfer.start_receive(pattern, landing);
                     }
                     if let Some(peer) = peer {
-                        let span = scope.lend(data.loan);
-                        let (data, keep) = (&data.what, Keep::Lender);
-                        let message = self.message(span, data, send_tag, keep)?;
+                        let lease = Lease::lent(scope.lend(data.loan));
+                        let message = self.message(lease, &data.what, send_tag)?;
                         transfer.start_send(peer, message)?;
                     }
                     transfer.finish_send()?;
@@ -244,8 +241,8 @@ impl Communicator {
         scope(
             |_| transfer.abandon(),
             |scope| {
-                let span = scope.lend(data.loan);
-                let message = self.message(span, &data.what, tag, Keep::Lender)?;
+                let lease = Lease::lent(scope.lend(data.loan));
+                let message = self.message(lease, &data.what, tag)?;
                 transfer.start_send(peer, message)?;
                 transfer.finish_send()
             },
@@ -261,16 +258,16 @@ impl Communicator {
         scope(
             |_| transfer.abandon(),
             |scope| {
-                let span = scope.lend_mut(room.loan);
-                transfer.start_receive(pattern, self.landing(span, &room.what, Keep::Lender)?);
+                let lease = Lease::lent(scope.lend_mut(room.loan));
+                transfer.start_receive(pattern, self.landing(lease, &room.what)?);
                 transfer.finish_receive()
             },
         )
     }
 
-    fn message(&self, span: Span, what: &What<'_>, tag: i32, keep: Keep) -> Result<Message> {
+    fn message(&self, lease: Lease, what: &What<'_>, tag: i32) -> Result<Message> {
         let process = self.process();
-        let elements = what.resolve(process, span)?;
+        let elements = what.resolve(process, lease.span())?;
         let signature = elements.signature(elements.count)?;
         let Elementwise { datatype, count, span } = elements;
         let program = datatype.program(&process.me().architecture)?;
@@ -279,16 +276,16 @@ impl Communicator {
             tag,
             length: program.stream_length(count)?,
             signature,
-            source: Source::Typed { program, count, span, _keep: keep },
+            source: Source::Typed { program, count, lease: lease.of_part(span) },
         })
     }
 
-    fn landing(&self, span: Span, what: &What<'_>, keep: Keep) -> Result<Landing> {
-        let elements = what.resolve(self.process(), span)?;
+    fn landing(&self, lease: Lease, what: &What<'_>) -> Result<Landing> {
+        let elements = what.resolve(self.process(), lease.span())?;
         elements.check_disjoint()?;
         let Elementwise { datatype, count, span } = elements;
         let packed = *self.packed_representation();
-        Ok(Landing::Typed { datatype, count, span, packed, keep })
+        Ok(Landing::Typed { datatype, count, lease: lease.of_part(span), packed })
     }
 
     fn pattern(&self, source: i32, tag: i32, channel: Channel) -> Result<Pattern> {

@@ -25,10 +25,12 @@ pub(crate) fn pointed<'a>(place: *mut u8, count: i64, datatype: &'a Type) -> (Sp
     (Span::around(place, start, end), what)
 }
 
-/// One element of a predefined type, at a pointer. Operations refuse other types.
+/// One element at a pointer.
 #[inline(always)]
 pub(crate) fn element(place: *mut u8, datatype: &Type) -> Span {
-    Span::around(place, 0, datatype.compiled().native().stream_size() as i64)
+    // An operation refuses a type without a range when it resolves its elements.
+    let reach = datatype.compiled().native().range(1).unwrap_or(0..0);
+    Span::around(place, reach.start, reach.end)
 }
 
 impl<'a> Origin<'a> {

@@ -33,7 +33,6 @@
 mod calls;
 mod completion;
 mod hello;
-mod keep;
 mod locks;
 mod loss;
 mod meetings;
@@ -75,7 +74,6 @@ use streams::{Sink, Stream, Streams};
 use target::{Fetched, LONGEST_FORM, Target};
 
 pub(crate) use completion::{Ledger, Ticket};
-pub(crate) use keep::Keep;
 pub(crate) use locks::EXPOSED;
 pub(crate) use meetings::Venue;
 pub(crate) use messages::{Arrival, Channel, Context, Delivery, Landing, Message, Pattern, Sender};

@@ -4,22 +4,20 @@ use std::sync::Arc;
 
 use shipable::{Partial, Program};
 
-use super::keep::Keep;
 use crate::error::{Result, conversion};
-use crate::memory::Span;
+use crate::memory::Lease;
 
 /// Elements in memory, and how far they have been unpacked.
 pub(super) struct Scatter {
     program: Arc<Program>,
     count: u64,
-    span: Span,
+    lease: Lease,
     partial: Partial,
-    _keep: Keep,
 }
 
 impl Scatter {
-    pub(super) fn new(program: Arc<Program>, count: u64, span: Span, keep: Keep) -> Scatter {
-        Scatter { program, count, span, partial: Partial::default(), _keep: keep }
+    pub(super) fn new(program: Arc<Program>, count: u64, lease: Lease) -> Scatter {
+        Scatter { program, count, lease, partial: Partial::default() }
     }
 
     /// Unpacks the stream's bytes from `position` on.
@@ -27,7 +25,8 @@ impl Scatter {
     /// # Errors
     /// A value that this rank's representation can't hold.
     pub(super) fn take(&mut self, position: u64, data: &[u8]) -> Result<()> {
-        self.span
+        self.lease
+            .span()
             .unpack(&self.program, self.count, position, data, &mut self.partial)
             .map_err(conversion)
     }

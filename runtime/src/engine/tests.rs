@@ -8,12 +8,12 @@ use longshore_transport::{Cause, Link, RankState, Segment};
 use shipable::{Architecture, Class, Datatype, Form, Signature};
 
 use super::{
-    Engine, Exposure, Fetch, Keep, Landing, Ledger, Me, Message, Opened, Operation, Outgoing,
-    Pattern, Policy, Purpose, Sender, Source, Ticket, Venue,
+    Engine, Exposure, Fetch, Landing, Ledger, Me, Message, Opened, Operation, Outgoing, Pattern,
+    Policy, Purpose, Sender, Source, Ticket, Venue,
 };
 use crate::control::Control;
 use crate::group::Group;
-use crate::memory::Exposed;
+use crate::memory::{Exposed, Keeper, Lease};
 use crate::object::Names;
 use crate::wire::{
     Brief, CONTROL_LIMIT, Frame, Header, Hello, Introduction, Kind, PROTOCOL, Refusal,
@@ -435,9 +435,10 @@ fn every_operation_on_a_dead_rank_fails() {
 fn fetch(pair: &mut Pair, ticket: &Arc<Ticket>) -> u64 {
     let state = pair.engine.state();
     let operation = Operation { target: 1, window: 1, number: state.operations.ledger(1).issue(1) };
-    let (span, keep) = (ticket.room().span::<i64>(), Keep::Waiter(ticket.clone()));
+    let lease = Lease::new(ticket.room().span::<i64>(), Keeper::owner(&ticket));
+    let waiter = Some(ticket.clone());
     let run = Some((0, 8));
-    state.expect(operation, Fetch { origin: None, count: 1, run, span, keep, bytes: (0, 8) });
+    state.expect(operation, Fetch { origin: None, count: 1, run, lease, waiter, bytes: (0, 8) });
     operation.number
 }
 

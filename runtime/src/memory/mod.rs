@@ -20,6 +20,7 @@ mod barrier;
 mod combine;
 mod exposed;
 mod held;
+mod lease;
 mod loan;
 mod span;
 
@@ -27,6 +28,7 @@ pub(crate) use barrier::full_barrier;
 pub(crate) use exposed::{Exposed, Registered};
 pub use held::{Elements, Memory};
 pub(crate) use held::{Room, sealed};
+pub(crate) use lease::{Keeper, Lease};
 pub use loan::{Loan, LoanMut};
 pub(crate) use loan::{Scope, scope};
 pub(crate) use span::{Span, Typed, zeroed};

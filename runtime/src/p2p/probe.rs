@@ -4,11 +4,11 @@ use shipable::Architecture;
 
 use super::{NULL_STATUS, in_group};
 use crate::communicator::Communicator;
-use crate::engine::{Arrival, Channel, Keep, Pattern, State, Status};
+use crate::engine::{Arrival, Channel, Pattern, State, Status};
 use crate::error::Result;
 use crate::group::PROC_NULL;
 use crate::job::Activity;
-use crate::memory::scope;
+use crate::memory::{Lease, scope};
 use crate::origin::Destination;
 use crate::types::Type;
 
@@ -111,8 +111,8 @@ impl Matched {
             scope(
                 |_| process.engine().state().abandon(number),
                 |scope| {
-                    let span = scope.lend_mut(room.loan);
-                    let landing = communicator.landing(span, &room.what, Keep::Lender)?;
+                    let lease = Lease::lent(scope.lend_mut(room.loan));
+                    let landing = communicator.landing(lease, &room.what)?;
                     process.engine().state().receive_claimed(number, landing);
                     process.note_wait(communicator.member(source).ok().flatten());
                     let delivery = process.wait(|state, _| state.take_received(number))?;

@@ -211,8 +211,7 @@ impl Communicator {
             self.ready()?;
             let taken = Taken::new(data.into(), process)?;
             let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
-            let (span, keep) = (taken.memory.span(), taken.keep());
-            let message = self.message(span, &taken.what(), tag, keep)?;
+            let message = self.message(taken.lease(), &taken.what(), tag)?;
             let mut engine = process.engine();
             let number = match peer {
                 Some(peer) => engine.state().start_send(peer, message)?,
@@ -241,7 +240,7 @@ impl Communicator {
         let start = || -> Result<Receiving<M>> {
             self.ready()?;
             let taken = Taken::new(room.into(), process)?;
-            let landing = self.landing(taken.memory.span(), &taken.what(), taken.keep())?;
+            let landing = self.landing(taken.lease(), &taken.what())?;
             let number = match source {
                 PROC_NULL => None,
                 _ => {

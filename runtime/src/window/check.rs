@@ -9,8 +9,9 @@ use super::access::Permit;
 use super::operation::{Action, Checked, Holders, Operand, Operation, Side};
 use super::parts::Parts;
 use super::peers::Target;
-use crate::engine::{Keep, Policy, reach};
+use crate::engine::{Policy, reach};
 use crate::error::{Error, ErrorKind, Result, excerpt, locale_target};
+use crate::memory::Keeper;
 use crate::origin::Elementwise;
 use crate::sequence::{Items, differ};
 use crate::types::{Compiled, TargetType};
@@ -48,12 +49,12 @@ pub(super) fn check<'a>(
         let elements = parts.process().elements();
         (side.what.slice(), side.what.picks_members(elements))
     });
-    let resolve = |(side, keep): (Side<'_>, Keep)| -> Result<Operand> {
+    let resolve = |(side, keeper): (Side<'_>, Keeper)| -> Result<Operand> {
         let elements = side.what.resolve(parts.process(), side.span)?;
         if settled.is_none() {
             check_signatures(&elements, target_type, count)?;
         }
-        Ok(Operand { elements, keep })
+        Ok(Operand { elements, keeper })
     };
     // An atomic get ignores its origin (MPI-5.0 section 12.3.4).
     let origin = operation.origin.filter(|_| !action.is_atomic_get());

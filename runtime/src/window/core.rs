@@ -28,12 +28,12 @@ use super::sync::pscw::{complete, post, start, test, wait};
 use super::waiting::drain;
 use crate::assert::Assert;
 use crate::check::Caller;
-use crate::engine::{Keep, Ticket, reach};
+use crate::engine::{Ticket, reach};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::flavor::Flavor;
 use crate::group::Group;
 use crate::job::Activity;
-use crate::memory::{Exposed, Span, zeroed};
+use crate::memory::{Exposed, Keeper, Span, zeroed};
 use crate::object::Card;
 use crate::origin::What;
 use crate::route::Route;
@@ -286,8 +286,8 @@ impl Core {
         let progress = match path::again_value(&self.parts, &operation, &ticket) {
             Some(progress) => Some(progress),
             None => {
-                let result = Keep::Room { _room: ticket.clone() };
-                let holders = Holders { origin: Keep::Lender, result };
+                let result = Keeper::owner(&ticket);
+                let holders = Holders { origin: Keeper::Lender, result };
                 self.issue(operation, holders, Some(ticket))?
             }
         };

@@ -1,17 +1,17 @@
 //! Operations as data: as they are called, and as they are once every rule holds for them.
 
 use std::any::TypeId;
+use std::sync::Arc;
 
 use shipable::Leaf;
 use shipable::reduce::Op;
 
 use super::access::Permit;
 use super::peers::Target;
-use crate::engine::Keep;
 use crate::job::Activity;
-use crate::memory::Span;
+use crate::memory::{Keeper, Lease, Span};
 use crate::origin::{Elementwise, What};
-use crate::types::{ElementType, TargetType};
+use crate::types::{Compiled, ElementType, TargetType};
 use crate::wire::Kind;
 
 /// The effect of an operation on the target's window. Its tag is a byte of its own, which is
@@ -173,21 +173,29 @@ impl<'a> Operation<'a> {
 
 /// What keeps the memory of an operation that outlives its call.
 pub(super) struct Holders {
-    pub origin: Keep,
-    pub result: Keep,
+    pub origin: Keeper,
+    pub result: Keeper,
 }
 
 impl Holders {
     /// Lenders keep all memory until the operation is done.
     pub(super) fn lenders() -> Holders {
-        Holders { origin: Keep::Lender, result: Keep::Lender }
+        Holders { origin: Keeper::Lender, result: Keeper::Lender }
     }
 }
 
 /// Elements in this rank's memory, checked, with what keeps their memory alive.
 pub(super) struct Operand {
     pub elements: Elementwise,
-    pub keep: Keep,
+    pub keeper: Keeper,
+}
+
+impl Operand {
+    /// The type and number of the elements, and their memory.
+    pub(super) fn into_parts(self) -> (Arc<Compiled>, u64, Lease) {
+        let Elementwise { datatype, count, span } = self.elements;
+        (datatype, count, Lease::new(span, self.keeper))
+    }
 }
 
 /// An operation for which every rule holds.
@@ -228,6 +236,6 @@ impl Checked<'_> {
 
     /// Whether lenders keep all of its memory.
     pub(super) fn is_lent(&self) -> bool {
-        self.origin.iter().chain(&self.result).all(|side| matches!(side.keep, Keep::Lender))
+        self.origin.iter().chain(&self.result).all(|side| side.keeper.is_lender())
     }
 }

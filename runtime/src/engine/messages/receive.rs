@@ -5,16 +5,15 @@ use std::sync::Arc;
 use shipable::{Architecture, Partial, Program};
 
 use super::matching::Arrival;
-use crate::engine::keep::Keep;
 use crate::error::{Error, ErrorKind, Result, conversion};
-use crate::memory::Span;
+use crate::memory::Lease;
 use crate::types::Compiled;
 
 /// The destination of a received message.
 pub(crate) enum Landing {
     /// Typed memory, of at most `count` elements. Data sent as MPI_PACKED are in the representation
     /// `packed`.
-    Typed { datatype: Arc<Compiled>, count: u64, span: Span, packed: Architecture, keep: Keep },
+    Typed { datatype: Arc<Compiled>, count: u64, lease: Lease, packed: Architecture },
     /// A buffer of bytes, returned in the [`Delivery`].
     Bytes,
 }
@@ -49,7 +48,7 @@ pub(in crate::engine) struct Receiving {
 }
 
 enum Buffer {
-    Typed { program: Arc<Program>, count: u64, span: Span, partial: Partial, _keep: Keep },
+    Typed { program: Arc<Program>, count: u64, lease: Lease, partial: Partial },
     Bytes(Vec<u8>),
 }
 
@@ -78,7 +77,7 @@ impl Receiving {
                 status.count = arrival.length as i64;
                 Buffer::Bytes(Vec::new())
             }
-            Landing::Typed { datatype, count: room, span, packed, keep } => {
+            Landing::Typed { datatype, count: room, lease, packed } => {
                 let fit = arrival.fit(&datatype, stream, &packed)?;
                 let longest = fit.program.stream_length(room)?;
                 if arrival.length > longest {
@@ -87,7 +86,7 @@ impl Receiving {
                 }
                 (status.count, status.elements) = (fit.count, fit.elements);
                 let (program, count) = (fit.program, fit.touched);
-                Buffer::Typed { program, count, span, partial: Partial::default(), _keep: keep }
+                Buffer::Typed { program, count, lease, partial: Partial::default() }
             }
         };
         Ok(Receiving { number, status, buffer, error: None })
@@ -116,8 +115,8 @@ impl Receiving {
         }
         match &mut self.buffer {
             Buffer::Bytes(bytes) => bytes.extend_from_slice(data),
-            Buffer::Typed { program, count, span, partial, .. } => {
-                let taken = span.unpack(program, *count, position, data, partial);
+            Buffer::Typed { program, count, lease, partial } => {
+                let taken = lease.span().unpack(program, *count, position, data, partial);
                 self.error = taken.map_err(conversion).err();
             }
         }

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use crate::engine::completion::Ticket;
-use crate::engine::keep::Keep;
 use crate::engine::operation::Operation;
 use crate::error::Error;
-use crate::memory::Span;
+use crate::memory::Lease;
 use crate::numbers::Numbers;
 use crate::types::Compiled;
 
@@ -19,8 +18,9 @@ pub(crate) struct Fetch {
     /// The first byte and the length of the run that an answer in one frame is copied to; `None` if
     /// the answer has to be unpacked.
     pub run: Option<(i64, u64)>,
-    pub span: Span,
-    pub keep: Keep,
+    pub lease: Lease,
+    /// The ticket of the call that waits for this operation by itself, if one does.
+    pub waiter: Option<Arc<Ticket>>,
     /// The bytes of the target's window, for errors.
     pub bytes: (i128, i128),
 }
@@ -62,7 +62,7 @@ impl Fetches {
         error: impl Fn() -> Error,
     ) {
         let end = |fetch: &Fetch| {
-            if let Keep::Waiter(ticket) = &fetch.keep {
+            if let Some(ticket) = &fetch.waiter {
                 ticket.give_up(error());
             }
         };
@@ -76,15 +76,5 @@ impl Fetches {
             }
             !given_up
         });
-    }
-}
-
-impl Fetch {
-    /// The ticket of the call that waits for this operation by itself.
-    pub(super) fn waiter(&self) -> Option<&Arc<Ticket>> {
-        match &self.keep {
-            Keep::Waiter(ticket) => Some(ticket),
-            _ => None,
-        }
     }
 }

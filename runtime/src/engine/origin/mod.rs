@@ -118,9 +118,9 @@ impl Operations {
             return self.complete(operation, None, notes, out);
         };
         let run = fetch.run.filter(|(_, len)| *len == header.length);
-        if run.is_some_and(|(first, _)| fetch.span.write(first, data)) {
+        if run.is_some_and(|(first, _)| fetch.lease.span().write(first, data)) {
             let completed = self.complete(operation, None, notes, out);
-            fetch.waiter().into_iter().for_each(|ticket| ticket.settle());
+            fetch.waiter.iter().for_each(|ticket| ticket.settle());
             return completed;
         }
         let failure = self.unpack(operation, &fetch, data, peers);
@@ -140,7 +140,7 @@ impl Operations {
         let unpack = || -> Result<()> {
             let program = answer_program(operation.target, fetch, data.len() as u64, peers)?;
             let mut partial = Partial::default();
-            let unpacked = fetch.span.unpack(&program, fetch.count, 0, data, &mut partial);
+            let unpacked = fetch.lease.span().unpack(&program, fetch.count, 0, data, &mut partial);
             unpacked.map_err(conversion)
         };
         let error = unpack().err()?;
@@ -150,7 +150,7 @@ impl Operations {
     /// Moves the ticket of a fetch to the table of tickets, so that the operation's completion
     /// settles it.
     fn hand_over(&mut self, operation: Operation, fetch: &Fetch) {
-        if let Some(ticket) = fetch.waiter() {
+        if let Some(ticket) = &fetch.waiter {
             self.tickets.insert(operation, ticket.clone());
         }
     }
@@ -167,8 +167,8 @@ impl Operations {
         let fetch = self.fetches.remove(operation)?;
         self.hand_over(operation, &fetch);
         let program = answer_program(peer, &fetch, header.length, peers);
-        let Fetch { count, span, keep, bytes, .. } = fetch;
-        Some((program.map(|program| Scatter::new(program, count, span, keep)), bytes))
+        let Fetch { count, lease, bytes, .. } = fetch;
+        Some((program.map(|program| Scatter::new(program, count, lease)), bytes))
     }
 
     /// The last frame of a `Reply` is here. The memory that it was unpacked into has been let go

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use longshore_transport::{Link, LinkError, Refused};
 use shipable::Program;
 
-use crate::engine::keep::Keep;
 use crate::engine::operation::Operation;
 use crate::error::{Error, ErrorKind, conversion};
-use crate::memory::Span;
+use crate::memory::Lease;
 use crate::tap::{Direction, Tap};
 use crate::wire::{Brief, Cut, Header, Kind};
 
@@ -58,10 +57,8 @@ pub(crate) enum Source {
         program: Arc<Program>,
         /// The number of elements.
         count: u64,
-        /// The elements' memory.
-        span: Span,
-        /// The owner of that memory.
-        _keep: Keep,
+        /// Their memory.
+        lease: Lease,
     },
     /// The sender has let go of the memory: the stream is cut.
     Abandoned,
@@ -300,8 +297,12 @@ impl Source {
             Source::Bytes(bytes) => bytes,
             Source::Fetched(bytes) => bytes,
             Source::Inline(bytes) => bytes.bytes(),
-            Source::Typed { program, count, span, .. } => {
-                return span.pack(program, *count, position, out).map(drop).map_err(conversion);
+            Source::Typed { program, count, lease } => {
+                return lease
+                    .span()
+                    .pack(program, *count, position, out)
+                    .map(drop)
+                    .map_err(conversion);
             }
         };
         let position = position as usize;

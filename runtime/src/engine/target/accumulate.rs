@@ -9,13 +9,12 @@ use shipable::{Leaf, Program};
 use super::exposure::Exposure;
 use super::forms::{ReceivedForm, Reducer};
 use super::{Admitted, Target};
-use crate::engine::keep::Keep;
 use crate::engine::operation::BY_NUMBER;
 use crate::engine::outbox::Outbox;
 use crate::engine::peers::Peers;
 use crate::engine::reply::{acknowledge, reply_bytes};
 use crate::error::{Error, ErrorKind, Result, conversion, excerpt};
-use crate::memory::{Span, Typed};
+use crate::memory::{Lease, Span, Typed};
 use crate::wire::{Header, Kind};
 
 /// An accumulate under way.
@@ -23,23 +22,21 @@ pub(in crate::engine) struct Accumulate {
     reducer: Arc<Reducer>,
     program: Arc<Program>,
     count: u64,
-    span: Span,
+    lease: Lease,
     carry: Carry,
     /// The items before the operation, in this rank's representation, if the operation fetches.
     fetched: Option<Vec<u8>>,
     exposure: Arc<Exposure>,
-    _keep: Keep,
 }
 
 /// A compare-and-swap whose two elements are on their way.
 pub(in crate::engine) struct CompareAndSwap {
     swap: Swap,
     stage: Stage,
-    span: Span,
+    lease: Lease,
     /// The element to compare with and the new one, in the origin's representation.
     bytes: Vec<u8>,
     exposure: Arc<Exposure>,
-    _keep: Keep,
 }
 
 impl Accumulate {
@@ -48,9 +45,9 @@ impl Accumulate {
     /// # Errors
     /// A value that this rank's representation can't hold.
     pub(in crate::engine) fn take(&mut self, position: u64, data: &[u8]) -> Result<()> {
-        let Accumulate { reducer, program, count, span, carry, fetched, exposure, .. } = self;
+        let Accumulate { reducer, program, count, lease, carry, fetched, exposure } = self;
         let Reducer { reduction, stage } = &**reducer;
-        let target = Typed { program, count: *count, span: *span };
+        let target = Typed { program, count: *count, span: lease.span() };
         let _held = exposure.lock_accumulates();
         Span::take(reduction, stage, target, position, data, carry, fetched.as_mut())
             .map_err(conversion)
@@ -65,7 +62,7 @@ impl Accumulate {
     fn read(&self, length: u64) -> Result<Vec<u8>> {
         let mut bytes = vec![0; length as usize];
         let _held = self.exposure.lock_accumulates();
-        self.span.pack(&self.program, self.count, 0, &mut bytes)?;
+        self.lease.span().pack(&self.program, self.count, 0, &mut bytes)?;
         Ok(bytes)
     }
 }
@@ -78,12 +75,12 @@ impl CompareAndSwap {
 
     /// Compares and swaps: both elements are here. Returns the element before the operation.
     fn carry_out(self) -> Result<Vec<u8>> {
-        let CompareAndSwap { swap, stage, span, bytes, exposure, _keep } = self;
+        let CompareAndSwap { swap, stage, lease, bytes, exposure } = self;
         let converted = stage.convert_all(&bytes).map_err(conversion)?;
         let (compare, new) = converted.split_at(converted.len() / 2);
         let mut old = vec![0; compare.len()];
         let _held = exposure.lock_accumulates();
-        span.swap(&swap, compare, new, &mut old)?;
+        lease.span().swap(&swap, compare, new, &mut old)?;
         Ok(old)
     }
 }
@@ -144,11 +141,10 @@ impl Target {
             reducer,
             program,
             count: header.count,
-            span,
+            lease: admitted.lease(),
             carry: Carry::default(),
             fetched: fetches.then(Vec::new),
             exposure,
-            _keep: admitted.keep(),
         };
         if op == Op::NoOp {
             accumulate.fetched = Some(accumulate.read(length)?);
@@ -201,8 +197,8 @@ impl Target {
                 return Err(ErrorKind::Protocol { peer, what }.into());
             }
         };
-        let (bytes, _keep) = (Vec::new(), admitted.keep());
-        Ok(CompareAndSwap { swap, stage, span, bytes, exposure, _keep })
+        let lease = admitted.lease().of_part(span);
+        Ok(CompareAndSwap { swap, stage, lease, bytes: Vec::new(), exposure })
     }
 
     /// Answers an accumulate whose stream has ended; `cut` is the error if it ended early.

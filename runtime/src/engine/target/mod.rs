@@ -21,13 +21,12 @@ use std::sync::Arc;
 
 use shipable::{Partial, Program};
 
-use super::keep::Keep;
 use super::outbox::{InlineBytes, Outbox, Outgoing, Source};
 use super::peers::Peers;
 use super::reply::{acknowledge, refusal, reply, reply_bytes};
 use super::scatter::Scatter;
 use crate::error::{Error, ErrorKind, Result, conversion};
-use crate::memory::{Exposed, Span};
+use crate::memory::{Exposed, Keeper, Lease, Span};
 use crate::wire::{Header, Kind};
 
 pub(super) use accumulate::{Accumulate, CompareAndSwap};
@@ -66,9 +65,9 @@ pub(super) struct Admitted<'a> {
 }
 
 impl Admitted<'_> {
-    /// The owner that keeps the memory.
-    fn keep(self) -> Keep {
-        Keep::Shared { _memory: self.memory.into_owned() }
+    /// The memory, for an operation that goes on.
+    fn lease(self) -> Lease {
+        Lease::new(self.span, Keeper::Memory { _memory: self.memory.into_owned() })
     }
 }
 
@@ -207,7 +206,7 @@ impl Target {
             }
             None => {
                 let program = program.clone();
-                Source::Typed { program, count, span, _keep: admitted.keep() }
+                Source::Typed { program, count, lease: admitted.lease() }
             }
         };
         Ok(reply(header, length, source))
@@ -216,8 +215,8 @@ impl Target {
     /// Opens the stream of a put. Returns the memory that it is unpacked into.
     pub(super) fn open_put(&self, peer: u32, header: &Header, peers: &Peers) -> Result<Scatter> {
         let (admitted, program) = self.admit_put(peer, header, peers)?;
-        let (program, span) = (program.clone(), admitted.span);
-        Ok(Scatter::new(program, header.count, span, admitted.keep()))
+        let program = program.clone();
+        Ok(Scatter::new(program, header.count, admitted.lease()))
     }
 
     /// Refuses a peer's operation, or ends it early.

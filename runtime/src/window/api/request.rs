@@ -6,10 +6,10 @@ use std::sync::Arc;
 use shipable::reduce::Op;
 
 use super::epoch::Epoch;
-use crate::engine::{Keep, Ticket};
+use crate::engine::Ticket;
 use crate::error::{ErrorKind, Place, Result};
 use crate::given::{Given, Taken};
-use crate::memory::{Exposed, Memory};
+use crate::memory::{Exposed, Keeper, Memory};
 use crate::object::Card;
 use crate::process::Process;
 use crate::types::TargetType;
@@ -338,9 +338,9 @@ fn request<B: Buffers>(
     let taken = taken.map_err(|error| core.failed(error, call, Some(place.0)))?;
     let mut sides =
         taken.iter().map(|taken| Side { what: taken.what(), span: taken.memory.span() });
-    let mut keeps = taken.iter().map(Taken::keep);
-    let (sides, keeps) = ([sides.next(), sides.next()], [keeps.next(), keeps.next()]);
-    let [first, second] = keeps.map(|keep| keep.unwrap_or(Keep::Lender));
+    let mut keepers = taken.iter().map(Taken::keeper);
+    let (sides, keepers) = ([sides.next(), sides.next()], [keepers.next(), keepers.next()]);
+    let [first, second] = keepers.map(|keeper| keeper.unwrap_or(Keeper::Lender));
     let (origin, result, holders) = match action {
         Action::Get => (None, sides[0], Holders { origin: second, result: first }),
         _ => (sides[0], sides[1], Holders { origin: first, result: second }),

@@ -6,10 +6,9 @@
 use std::sync::Arc;
 
 use super::Progress;
-use crate::engine::{BY_NUMBER, Fetch, Keep, Measures, Outgoing, Purpose, Source, Ticket};
+use crate::engine::{BY_NUMBER, Fetch, Measures, Outgoing, Purpose, Source, Ticket};
 use crate::error::{Result, conversion};
-use crate::memory::Span;
-use crate::origin::Elementwise;
+use crate::memory::{Keeper, Lease, Span};
 use crate::types::{TargetType, Type};
 use crate::window::flight::Pace;
 use crate::window::memo::Frame;
@@ -59,10 +58,11 @@ pub(super) fn carry_out(
     if let Some(ticket) = ticket {
         state.ticket(operation, ticket);
     }
-    if let Some(Operand { elements, keep }) = checked.result {
-        let Elementwise { datatype, count, span } = elements;
+    if let Some(result) = checked.result {
+        let (datatype, count, lease) = result.into_parts();
         let origin = Some(datatype);
-        state.expect(operation, Fetch { origin, count, run: None, span, keep, bytes });
+        let fetch = Fetch { origin, count, run: None, lease, waiter: None, bytes };
+        state.expect(operation, fetch);
     }
     let signature = target_type.signature().repeat(count);
     let header = Header {
@@ -91,16 +91,16 @@ fn source(
     origin: Option<Operand>,
     compare: Option<Span>,
 ) -> Result<(u64, Source)> {
-    let Some(Operand { elements, keep }) = origin else { return Ok((0, Source::Empty)) };
-    let program = elements.datatype.program(&parts.process().me().architecture)?;
-    let Elementwise { count, span, .. } = elements;
+    let Some(origin) = origin else { return Ok((0, Source::Empty)) };
+    let (datatype, count, lease) = origin.into_parts();
+    let program = datatype.program(&parts.process().me().architecture)?;
     let length = program.stream_length(count)?;
     if !action.is_single() {
-        return Ok((length, Source::Typed { program, count, span, _keep: keep }));
+        return Ok((length, Source::Typed { program, count, lease }));
     }
     // The operands of one element may be gone when the call returns, so they are packed now.
     let mut packed = Vec::new();
-    for operand in compare.into_iter().chain([span]) {
+    for operand in compare.into_iter().chain([lease.span()]) {
         let start = packed.len();
         packed.resize(start + length as usize, 0);
         operand.pack(&program, count, 0, &mut packed[start..]).map_err(conversion)?;
@@ -176,15 +176,15 @@ impl Frame {
     }
 
     /// The entry that waits for an answer.
-    fn fetch(&self, span: Span, keep: Keep, bytes: (i64, i64)) -> Fetch {
+    fn fetch(&self, lease: Lease, waiter: Option<Arc<Ticket>>, bytes: (i64, i64)) -> Fetch {
         Fetch {
             // An answer that comes in one frame with the bytes of this rank's memory isn't
             // unpacked.
             origin: (!self.alike || self.len > SHORT).then(|| self.datatype.compiled().clone()),
             count: self.count,
             run: self.alike.then_some((self.first, self.len)),
-            span,
-            keep,
+            lease,
+            waiter,
             bytes: (bytes.0.into(), bytes.1.into()),
         }
     }
@@ -244,8 +244,8 @@ pub(super) fn send(
     let number = engine.send_frame(target.peer, parts.flight().ledger(), header, may_wait, fill)?;
     match room {
         Some(room) => {
-            let keep = waiter.map_or(Keep::Lender, |waiter| Keep::Waiter(waiter.clone()));
-            let fetch = frame.fetch(room, keep, bytes);
+            let lease = Lease::new(room, waiter.map_or(Keeper::Lender, Keeper::owner));
+            let fetch = frame.fetch(lease, waiter.cloned(), bytes);
             engine.state().expect(parts.operation(target.peer, number), fetch);
             parts.flight().lend();
         }
