@@ -266,7 +266,7 @@ fn a_library_whose_programs_die_loses_only_its_turn_processes() {
 fn impossible_choices_are_refused() {
     for (words, part) in [
         (&["put"][..], "put_latency"),
-        (&["--window", "heap"], "there are allocate, create, dynamic, shared"),
+        (&["--window", "heap"], "expected allocate, create, dynamic, shared"),
         (&["--sync", ""], "flush"),
         (&["--size", "8,1G"], "from 1 to 64M"),
         (&["--arch", "native"], "two names"),
