@@ -271,14 +271,14 @@ fn impossible_choices_are_refused() {
         (&["--size", "8,1G"], "from 1 to 64M"),
         (&["--arch", "native"], "two names"),
         (&["--arch", "native,vax"], "vax"),
-        (&["pack", "put_latency", "--arch", "native,external32"], "external32 serves files"),
+        (&["pack", "put_latency", "--arch", "native,external32"], "is a representation of files"),
         (&["--type", "U1(V:d:4)"], "not a datatype"),
         (&["--type", "vector9"], "vector8"),
         (&["--turns", "0"], "1.."),
         (&["--from", "run.json", "--quick"], "cannot be used with"),
-        (&["fop_latency", "--type", "U1(V:d:4:1:5)"], "of int64 alone"),
+        (&["fop_latency", "--type", "U1(V:d:4:1:5)"], "fop_latency and cas_latency need int64"),
         (&["fabric"], "need --hosts"),
-        (&["byte_swap", "--size", "4"], "of doubles alone"),
+        (&["byte_swap", "--size", "4"], "byte_swap needs doubles"),
         (&["--rounds", "0"], "1.."),
     ] {
         let Output { status, stdout, stderr } = bench(words);
