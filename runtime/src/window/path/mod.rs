@@ -69,8 +69,8 @@ fn note(parts: &Parts, checked: &Checked<'_>, key: Option<Key>, means: fn(Frame)
 }
 
 /// Carries out an operation that the memo knows. `None` where it doesn't, or where memory, bounds
-/// or the epoch have to be looked at by the rules, which report what is wrong. If a waiter is given,
-/// and the operation isn't done at once, the waiter is told when its value has come.
+/// or the epoch have to be looked at by the rules, which report what is wrong. A waiter is settled
+/// when its value has come, unless the operation is done at once.
 #[inline(always)]
 pub(super) fn again(
     parts: &Parts,
