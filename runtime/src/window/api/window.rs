@@ -274,6 +274,21 @@ impl<M> Window<M> {
     /// Runs one fence epoch, as [`fence`](Window::fence) does, with asserts for the two fences. The
     /// closing fence always has NOSUCCEED.
     ///
+    /// ```
+    /// # use longshore::{Assert, Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// # let mut window = Window::allocate(world, 80, 8, &Info::default())?;
+    /// let next = (world.rank() + 1) % world.size();
+    /// let double = rank.type_of::<f64>()?;
+    /// let asserts = (Assert::NOPRECEDE, Assert::NOSUCCEED);
+    /// window.fence_with(asserts.0, asserts.1, |epoch| epoch.put(&[2.5], next, 3, 1, &double))?;
+    /// assert_eq!(window.get::<f64>(3)?, 2.5);
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`fence`](Window::fence), RMA_SYNC for a false assert (rule 9), and ASSERT for an
     /// assert that a fence doesn't take.
@@ -384,6 +399,23 @@ impl<M> Window<M> {
     /// Runs a lock epoch, as [`lock`](Window::lock) does, with an assert. With NOCHECK the program
     /// promises that no lock conflicts, so none is taken.
     ///
+    /// ```
+    /// # use longshore::{Assert, Info, LockType, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// # let window = Window::allocate(world, 80, 8, &Info::default())?;
+    /// // Each rank puts to itself only, so no lock conflicts.
+    /// let (me, double) = (world.rank(), rank.type_of::<f64>()?);
+    /// let put = window.lock_with(me, LockType::Exclusive, Assert::NOCHECK, |epoch| {
+    ///     epoch.put(&[2.5], me, 3, 1, &double)
+    /// });
+    /// put?;
+    /// assert_eq!(window.get::<f64>(3)?, 2.5);
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`lock`](Window::lock), and ASSERT for any other assert (rule 10).
     #[inline]
@@ -433,6 +465,21 @@ impl<M> Window<M> {
 
     /// Locks all targets, as [`lock_all`](Window::lock_all) does, with an assert. With NOCHECK the
     /// program promises that no lock conflicts, so none is taken.
+    ///
+    /// ```
+    /// # use longshore::{Assert, Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// # let window = Window::allocate(world, 80, 8, &Info::default())?;
+    /// // Nobody locks exclusively, so no lock conflicts.
+    /// let (next, double) = ((world.rank() + 1) % world.size(), rank.type_of::<f64>()?);
+    /// window.lock_all_with(Assert::NOCHECK, |epoch| epoch.put(&[2.5], next, 3, 1, &double))?;
+    /// world.barrier()?;
+    /// assert_eq!(window.get::<f64>(3)?, 2.5);
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`lock_with`](Window::lock_with).
@@ -524,6 +571,22 @@ impl<M> Window<M> {
     /// Whether all ranks of the post's group have completed (MPI-5.0 section 12.5.2). If so, it
     /// ends the exposure. It doesn't wait.
     ///
+    /// ```
+    /// # use longshore::{Assert, Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// # let window = Window::allocate(world, 80, 8, &Info::default())?;
+    /// let group = world.group();
+    /// window.post(group, Assert::NONE)?;
+    /// window.start(group, Assert::NONE, |_| Ok(()))?;
+    /// while !window.test()? {
+    ///     // Other work.
+    /// }
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`wait`](Window::wait).
     pub fn test(&self) -> Result<bool> {
@@ -569,7 +632,8 @@ impl<M> Window<M> {
         self.local().set(displacement, value)
     }
 
-    /// Reads elements of this rank's own memory; see [`Local::read`].
+    /// Reads elements of this rank's own memory; see [`Local::read`], and the example of
+    /// [`write`](Window::write).
     ///
     /// # Errors
     /// Those of [`Local::read`].
@@ -579,6 +643,20 @@ impl<M> Window<M> {
     }
 
     /// Writes elements of this rank's own memory; see [`Local::write`].
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// # let mut window = Window::allocate(world, 80, 8, &Info::default())?;
+    /// window.write(2, &[1.5, 2.5])?;
+    /// let mut values = [0.0; 2];
+    /// window.read(2, &mut values)?;
+    /// assert_eq!(values, [1.5, 2.5]);
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Local::write`].
@@ -630,6 +708,22 @@ impl<M> Window<M> {
     }
 
     /// The window's number, by which errors name it.
+    ///
+    /// ```
+    /// # use longshore::{Flavor, Info, Model, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// # let window = Window::allocate(world, 80, 8, &Info::default())?;
+    /// println!("window {} of {} bytes", window.number(), window.size());
+    /// assert_eq!((window.disp_unit(), window.size()), (8, 80));
+    /// assert_eq!((window.flavor(), window.model()), (Flavor::Allocate, Model::Unified));
+    /// assert!(!window.base().is_null());
+    /// let (route, types) = (window.route(world.rank())?, window.target_types());
+    /// println!("by {route:?}, with {types:?}");
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn number(&self) -> u32 {
         self.core.parts().id()
     }
@@ -651,6 +745,18 @@ impl<M> Window<M> {
 
     /// Changes the hints `accumulate_ordering` and `accumulate_ops` (MPI-5.0 section 12.2.8).
     /// Collective. Other hints keep the values that they had at the window's creation.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// # let window = Window::allocate(world, 80, 8, &Info::default())?;
+    /// let hints = window.info();
+    /// window.set_info(&hints)?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// ARG if ranks give different hints, PROC_ABORTED if a rank died.
