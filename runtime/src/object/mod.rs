@@ -38,6 +38,29 @@ struct Entry {
 }
 
 /// An object, as callbacks of attributes, free handlers and error handlers see it.
+///
+/// ```
+/// # let rank = longshore::init()?;
+/// use longshore::{Callbacks, Communicator, Keyval};
+///
+/// let level: Keyval<Communicator, u32> = rank.create_keyval(Callbacks::default())?;
+/// let other = level.clone();
+/// let callbacks = Callbacks::default().delete(move |holder, _| {
+///     assert_eq!(holder.name(), "the level above");
+///     assert!(holder.handle().is_none() && holder.datatype().is_none());
+///     assert_eq!(holder.attr(&other).unwrap().as_deref(), Some(&1));
+///     Ok(())
+/// });
+/// let noted: Keyval<Communicator, ()> = rank.create_keyval(callbacks)?;
+/// let dup = rank.world().dup()?;
+/// dup.set_name("the level above");
+/// dup.set_attr(&level, 1u32)?;
+/// dup.set_attr(&noted, ())?;
+/// assert!(dup.delete_attr(&noted)?);
+/// dup.free()?;
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Holder<'a> {
     card: &'a Card,
