@@ -435,7 +435,7 @@ fn every_operation_on_a_dead_rank_fails() {
 fn fetch(pair: &mut Pair, ticket: &Arc<Ticket>) -> u64 {
     let state = pair.engine.state();
     let operation = Operation { target: 1, window: 1, number: state.operations.ledger(1).issue(1) };
-    let lease = Lease::new(ticket.room().span::<i64>(), Keeper::owner(&ticket));
+    let lease = Lease::new(ticket.room().span::<i64>(), Keeper::owner(ticket));
     let waiter = Some(ticket.clone());
     let run = Some((0, 8));
     state.expect(operation, Fetch { origin: None, count: 1, run, lease, waiter, bytes: (0, 8) });
