@@ -65,8 +65,8 @@ impl<O: Operation> Operation for Spilling<'_, O> {
         epoch.put(&byte[..], to.0, to.1, 1, to.2)
     }
 
-    fn flush_pointer(&mut self, _: Raw<'_>, _: &Type, _: usize) -> longshore::Result<()> {
-        unimplemented!("the operation is issued by scope")
+    fn flush_pointer(&mut self, calls: Raw<'_>, own: &Type, slots: usize) -> longshore::Result<()> {
+        self.operation.flush_pointer(calls, own, slots)
     }
 
     fn results(&mut self) -> &mut [u8] {
