@@ -193,6 +193,14 @@ impl Memo {
 
     /// Keeps how a valid operation is carried out.
     pub(super) fn keep(&self, key: Key, action: Action, means: Means) {
+        let counted = matches!(
+            means,
+            Means::Strided(_) | Means::Mirror(_) | Means::Walk(_) | Means::Stream(_)
+        );
+        // These hold for one number of elements, which the key of a run doesn't have.
+        if counted && key.count == 0 && key.datatype != 0 {
+            return;
+        }
         if let Means::Copy(Run { first: 0, size, dense }) = means {
             let datatype = key.datatype;
             self.runs[datatype as usize % SLOTS].set(KnownRun { datatype, size, dense });
@@ -280,7 +288,9 @@ impl Key {
                 let datatype = compiled.id();
                 let is_same = |side: &Side<'_>| side.what.is_plain(count, compiled);
                 let has_same_result = || operation.result.as_ref().is_none_or(is_same);
-                if is_same(near) && (moves || has_same_result()) {
+                // Only of a run any number is carried out by the same means.
+                let is_run = || compiled.native().contiguous(count).is_some();
+                if is_same(near) && (moves || has_same_result()) && is_run() {
                     let what = what(action, target.class);
                     return Some(Key { what, datatype, count: 0, near: same });
                 }
