@@ -394,3 +394,62 @@ fn an_operation_that_differs_from_a_valid_one_is_checked() {
         run_shared(2, &Options { routes, ..Options::default() }, whole).unwrap();
     }
 }
+
+/// Elements of one type on both sides, of which one may be a run while several are not. Each number
+/// of them moves all its elements, whatever number came before.
+#[test]
+fn every_number_of_elements_of_one_type_moves_whole() {
+    const LAST: usize = 5;
+    let whole = |rank: Rank| {
+        let world = rank.world();
+        let other = 1 - world.rank();
+        let commit = |datatype| rank.commit(&datatype).unwrap();
+        let double = Datatype::double();
+        let types = [
+            // One element is a run, and several have gaps between them.
+            commit(Datatype::resized(0, 24, &double).unwrap()),
+            // One element has a gap already.
+            commit(Datatype::vector(2, 1, 2, &double).unwrap()),
+            // Elements that lie within each other.
+            commit(Datatype::resized(0, 8, &Datatype::vector(2, 1, 7, &double).unwrap()).unwrap()),
+        ];
+        // What items an element has, and the distance to the next element, in doubles.
+        let layouts: [(&[usize], usize); 3] = [(&[0], 3), (&[0, 2], 3), (&[0, 7], 1)];
+        let info = Info::default().set("target_types", "same_layout").unwrap();
+        let mut window = Window::allocate(world, 16 * 8, 8, &info).unwrap();
+        for (datatype, (items, extent)) in types.iter().zip(layouts) {
+            for count in [1, 2, 3, 1, LAST, 2] {
+                let touched = |at: usize| {
+                    (0..count).any(|n| items.iter().any(|item| n * extent + item == at))
+                };
+                let data: Vec<f64> = (1..=16).map(|at| f64::from(at + 100 * other)).collect();
+                let bytes: Vec<u8> = data.iter().flat_map(|value| value.to_ne_bytes()).collect();
+                window.write(0, &[0.0; 16]).unwrap();
+                world.barrier().unwrap();
+                let elements = count as i64;
+                let from = || Origin::typed(&bytes[..], elements, datatype);
+                window.fence(|epoch| epoch.put(from(), other, 0, elements, datatype)).unwrap();
+                let mut found = [0.0; 16];
+                window.read(0, &mut found).unwrap();
+                for (at, &found) in found.iter().enumerate() {
+                    let put = f64::from(at as i32 + 1 + 100 * world.rank());
+                    let expected = if touched(at) { put } else { 0.0 };
+                    assert_eq!(found, expected, "{count} of {datatype}, item {at}");
+                }
+                let mut back = [0u8; 16 * 8];
+                let to = Destination::typed(&mut back[..], elements, datatype);
+                window.fence(|epoch| epoch.get(to, other, 0, elements, datatype)).unwrap();
+                for (at, back) in back.chunks(8).enumerate() {
+                    let back = f64::from_ne_bytes(back.try_into().unwrap());
+                    let expected = if touched(at) { data[at] } else { 0.0 };
+                    assert_eq!(back, expected, "{count} of {datatype} gotten, item {at}");
+                }
+            }
+        }
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    };
+    for routes in [Routes::Best, Routes::Message] {
+        run_shared(2, &Options { routes, ..Options::default() }, whole).unwrap();
+    }
+}
