@@ -22,7 +22,7 @@ use baton::{Baton, Turn};
 /// ```
 /// use longshore_transport::{Link, Refused, sim::Cluster};
 ///
-/// Each rank sends its number to the next rank.
+/// // Each rank sends its number to the next rank.
 /// let sums = Cluster::new(4, 1)?.run(|mut seat| {
 ///     let rank = seat.link.rank();
 ///     let mut frame = seat.link.reserve((rank + 1) % 4, 1).unwrap();
