@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use shipable::arch::{ByteOrder, FloatFormat};
 use shipable::bounds::StructLayout;
+use shipable::oracle::Random;
 use shipable::{Architecture, Basic, Bounds};
 
 const ALWAYS: &str = "1";
@@ -62,8 +63,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         placed(&format!("T{at}"), &bounds, &mut text)?;
         writeln!(text, "#endif")?;
     }
-    Structs { architecture, seed: 0x9e37_79b9_7f4a_7c15, done: Vec::new() }
-        .print(structs, &mut text)?;
+    // Every run prints the same structs.
+    let random = Random::new(1, Default::default());
+    Structs { architecture, random, done: Vec::new() }.print(structs, &mut text)?;
     print!("{text}");
     Ok(())
 }
@@ -104,7 +106,7 @@ fn placed(c_type: &str, bounds: &Bounds, text: &mut String) -> std::fmt::Result 
 /// A generator of random structs. Their members are basic types, arrays and earlier structs.
 struct Structs {
     architecture: Architecture,
-    seed: u64,
+    random: Random,
     done: Vec<Bounds>,
 }
 
@@ -113,9 +115,9 @@ impl Structs {
         for at in 0..count {
             let mut layout = StructLayout::new();
             let (mut members, mut asserts) = (String::new(), String::new());
-            for member in 0..1 + self.below(6) {
+            for member in 0..1 + self.random.index(6) {
                 let (c_type, bounds) = self.member()?;
-                let length = if self.below(3) == 0 { 1 + self.below(5) } else { 1 };
+                let length = if self.random.chance(3) { 1 + self.random.index(5) } else { 1 };
                 let displacement = layout.push(length as i64, &bounds)?;
                 write!(members, " {c_type} m{member}[{length}];")?;
                 writeln!(
@@ -132,20 +134,12 @@ impl Structs {
     }
 
     fn member(&mut self) -> shipable::Result<(String, Bounds)> {
-        if !self.done.is_empty() && self.below(4) == 0 {
-            let at = self.below(self.done.len());
+        if !self.done.is_empty() && self.random.chance(4) {
+            let at = self.random.index(self.done.len());
             return Ok((format!("S{at}"), self.done[at]));
         }
         let always = TYPES.iter().filter(|(_, guard, _)| *guard == ALWAYS).count();
-        let at = self.below(always);
+        let at = self.random.index(always);
         Ok((format!("T{at}"), Bounds::of_leaf(TYPES[at].0.into(), &self.architecture)?))
-    }
-
-    /// A number below `limit`, by xorshift, so that every run prints the same structs.
-    fn below(&mut self, limit: usize) -> usize {
-        self.seed ^= self.seed << 13;
-        self.seed ^= self.seed >> 7;
-        self.seed ^= self.seed << 17;
-        (self.seed >> 33) as usize % limit
     }
 }

@@ -26,6 +26,7 @@ use longshore::{
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use shipable::oracle::Random;
 use support::{start, variable};
 
 /// The number of elements of each rank's window.
@@ -38,27 +39,6 @@ const GROWTH: usize = 3 << 20;
 /// The most bytes by which the segment may grow for each pair of ranks: pages of the pair's ring
 /// touched for the first time.
 const SHARED_GROWTH: u64 = 256 << 10;
-
-#[derive(Clone)]
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ word >> 31
-    }
-
-    fn below(&mut self, below: usize) -> usize {
-        (self.next() % below as u64) as usize
-    }
-
-    fn one_of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
-        &choices[self.below(choices.len())]
-    }
-}
 
 trait Number: Element + Copy + PartialEq + Debug + From<u8> + Add<Output = Self> {}
 impl<T: Element + Copy + PartialEq + Debug + From<u8> + Add<Output = T>> Number for T {}
@@ -90,7 +70,7 @@ fn transfers<T: Number>(random: &mut Random, size: i32) -> Result<Vec<Transfer<T
     for target in 0..size {
         let mut at = 0;
         while at < LEN {
-            let len = (1 + random.below(20)).min(LEN - at);
+            let len = (1 + random.index(20)).min(LEN - at);
             let (places, datatype): (Vec<usize>, _) = match random.below(3) {
                 0 => ((0..len).collect(), Datatype::contiguous(len as i64, &T::datatype())?),
                 1 => {
@@ -104,10 +84,10 @@ fn transfers<T: Number>(random: &mut Random, size: i32) -> Result<Vec<Transfer<T
                     ((0..len).rev().collect(), datatype)
                 }
             };
-            let origin = random.below(size as usize) as i32;
-            let kind = *random.one_of(&[Kind::Put, Kind::Put, Kind::Get, Kind::Sum]);
-            let values = places.iter().map(|_| T::from(random.next() as u8)).collect();
-            if random.below(8) > 0 {
+            let origin = random.index(size as usize) as i32;
+            let kind = *random.pick(&[Kind::Put, Kind::Put, Kind::Get, Kind::Sum]);
+            let values = places.iter().map(|_| T::from(random.number() as u8)).collect();
+            if !random.chance(8) {
                 all.push(Transfer { origin, target, kind, at, places, datatype, values });
             }
             at += len;
@@ -185,7 +165,7 @@ impl<T: Number, M> Modelled<'_, T, M> {
     /// Plants a conflict: two ranks put to one element in one epoch. Both put the same value, so
     /// that the model stays exact.
     fn plant(&mut self, random: &mut Random) -> Result<()> {
-        let (target, at) = (random.below(self.model.len()), random.below(LEN));
+        let (target, at) = (random.index(self.model.len()), random.index(LEN));
         let (me, value) = (self.world.rank(), [T::from(7)]);
         let number = self.rank.commit(&T::datatype())?;
         let place = self.displacements.at(target, at);
@@ -212,10 +192,10 @@ impl<T: Number, M> Modelled<'_, T, M> {
             mine.push(Mine { transfer, displacement, datatype, room });
         }
         let kind = match self.passive {
-            true => *random.one_of(&["fence", "lock", "lock_all", "flush", "requests"]),
-            false => *random.one_of(&["fence", "post"]),
+            true => *random.pick(&["fence", "lock", "lock_all", "flush", "requests"]),
+            false => *random.pick(&["fence", "post"]),
         };
-        let exclusive = random.below(2) == 0;
+        let exclusive = random.chance(2);
         let window = &mut self.window;
         match kind {
             "fence" => {
@@ -291,9 +271,9 @@ fn live<T: Number, M>(
     displacements: Displacements,
 ) -> Result<Window<M>> {
     let model = vec![vec![T::from(0); LEN]; world.size() as usize];
-    let passive = random.below(2) == 0;
+    let passive = random.chance(2);
     let mut modelled = Modelled { rank, world, window, displacements, passive, model };
-    let planted = std::env::var("PLANTED").is_ok().then(|| random.below(ROUNDS as usize) as u64);
+    let planted = std::env::var("PLANTED").is_ok().then(|| random.below(ROUNDS));
     for number in 0..ROUNDS {
         modelled.round(random)?;
         if planted == Some(number) {
@@ -306,7 +286,7 @@ fn live<T: Number, M>(
 /// Sends messages of a random length around a ring, and gathers values of all ranks.
 fn talk<T: Number>(world: &Communicator, random: &mut Random) -> Result<()> {
     let (me, size) = (world.rank(), world.size());
-    let len = *random.one_of(&[0, 1, 100, 600, 20_000]);
+    let len = *random.pick(&[0, 1, 100, 600, 20_000]);
     let values =
         |from: i32| -> Vec<T> { (0..len).map(|i| T::from((i as i32 * 7 + from) as u8)).collect() };
     let (next, last) = ((me + 1) % size, (me + size - 1) % size);
@@ -333,7 +313,7 @@ fn talk<T: Number>(world: &Communicator, random: &mut Random) -> Result<()> {
 fn draw(world: &Communicator, random: &mut Random) -> Result<()> {
     const DRAWN: i64 = 5;
     let (me, size) = (world.rank(), world.size());
-    let owner = random.below(size as usize) as i32;
+    let owner = random.index(size as usize) as i32;
     let window = Window::allocate(world, 16, 8, &Info::default())?;
     let mut mine = window.lock_all(|epoch| {
         let drawn: Vec<_> =
@@ -422,8 +402,8 @@ fn play<T: Number>(rank: &Rank, random: &mut Random, windows: usize) -> Result<(
     let mut start = None;
     for number in 0..windows {
         // Each part has its own windows, and so its own random numbers.
-        let parts = [1, 1, 2][random.below(3)];
-        let mut own = Random(random.next());
+        let parts = [1, 1, 2][random.index(3)];
+        let mut own = Random::new(random.number(), Default::default());
         let part = world.split(Some(world.rank() % parts), 0)?;
         let part = part.expect("all ranks have a part");
         let info = Info::default();
@@ -478,7 +458,7 @@ fn play<T: Number>(rank: &Rank, random: &mut Random, windows: usize) -> Result<(
 fn rank() {
     let Ok(job) = std::env::var("SOAK") else { return };
     let (seed, windows) = job.split_once(' ').unwrap();
-    let mut random = Random(seed.parse().unwrap());
+    let mut random = Random::new(seed.parse().unwrap(), Default::default());
     let windows = windows.parse().unwrap();
     let rank = longshore::init().unwrap();
     eprintln!("rank {} waits", rank.world().rank());
@@ -496,31 +476,31 @@ fn rank() {
 
 /// Runs one random job.
 fn soak(seed: u64) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed, Default::default());
     // Some jobs have far more ranks than cores.
-    let size = if random.below(12) == 0 { 32 } else { 2 + random.below(5) };
+    let size = if random.chance(12) { 32 } else { 2 + random.index(5) };
     let archs: Vec<&str> = (0..size)
-        .map(|_| *random.one_of(&["native", "native", "s390x", "i686", "m68k", "win64", "aarch64"]))
+        .map(|_| *random.pick(&["native", "native", "s390x", "i686", "m68k", "win64", "aarch64"]))
         .collect();
-    let like = random.below(3) == 0;
+    let like = random.chance(3);
     let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
     let foreign = std::env::var("LONGSHORE_FOREIGN").unwrap_or_default();
     let foreign: Vec<_> = foreign.split(';').filter(|command| !command.is_empty()).collect();
-    let real = !foreign.is_empty() && size <= 8 && random.below(2) == 0;
+    let real = !foreign.is_empty() && size <= 8 && random.chance(2);
     let mut words: Vec<String> = ["--timeout", "50"].map(str::to_owned).to_vec();
-    if random.below(3) == 0 {
+    if random.chance(3) {
         words.extend(["--route", "message"].map(str::to_owned));
     }
-    if random.below(3) == 0 {
+    if random.chance(3) {
         words.extend(["--adversary".to_owned(), random.below(1000).to_string()]);
     }
-    if random.below(3) == 0 {
+    if random.chance(3) {
         words.extend(["--progress", "off"].map(str::to_owned));
     }
-    if random.below(4) == 0 {
+    if random.chance(4) {
         words.push("--check=fail".to_owned());
     }
-    let windows = if size > 6 { 1 + random.below(3) } else { 1 + random.below(6) };
+    let windows = if size > 6 { 1 + random.index(3) } else { 1 + random.index(6) };
     let parts: Vec<(usize, Option<String>, &str)> = match real {
         false => vec![(size, (!like).then(|| archs.join(",")), &program)],
         // Use each foreign build at least once, if there are enough ranks.
@@ -528,7 +508,7 @@ fn soak(seed: u64) {
             .map(|rank| match rank.checked_sub(1) {
                 None => (1, None, &*program),
                 Some(rank) => {
-                    (1, None, *foreign.get(rank).unwrap_or_else(|| random.one_of(&foreign)))
+                    (1, None, *foreign.get(rank).unwrap_or_else(|| random.pick(&foreign)))
                 }
             })
             .collect(),
@@ -546,9 +526,9 @@ fn soak(seed: u64) {
     let mut killed = false;
     let stderr = run.await_waiting(size);
     let stderr = thread::spawn(move || std::io::read_to_string(stderr).unwrap());
-    if random.below(4) == 0 {
-        thread::sleep(Duration::from_micros(random.below(200_000) as u64));
-        let victim = random.below(size).to_string();
+    if random.chance(4) {
+        thread::sleep(Duration::from_micros(random.below(200_000)));
+        let victim = random.index(size).to_string();
         let pids = run.running();
         let pid = pids.into_iter().find(|&pid| variable(pid, "PMI_RANK") == victim);
         // The rank may have ended already.

@@ -230,6 +230,8 @@ fn gcd(a: i128, b: i128) -> i128 {
 
 #[cfg(test)]
 mod tests {
+    use shipable::oracle::{Random, cases};
+
     use super::*;
 
     /// All bytes, one by one.
@@ -246,34 +248,25 @@ mod tests {
         all
     }
 
-    struct Random(u64);
+    fn stretch(random: &mut Random) -> Stretch {
+        let dims = (0..random.below(4)).map(|_| (2 + random.below(4), 1 + random.below(30) as i64));
+        let dims = dims.collect();
+        Stretch { start: random.below(100) as i64 - 50, len: 1 + random.below(6), dims }
+    }
 
-    impl Random {
-        fn below(&mut self, below: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-            (self.0 >> 33) % below
-        }
-
-        fn stretch(&mut self) -> Stretch {
-            let dims = (0..self.below(4)).map(|_| (2 + self.below(4), 1 + self.below(30) as i64));
-            let dims = dims.collect();
-            Stretch { start: self.below(100) as i64 - 50, len: 1 + self.below(6), dims }
-        }
-
-        fn footprint(&mut self) -> Footprint {
-            let stretches = (0..1 + self.below(3)).map(|_| self.stretch()).collect();
-            let base = self.below(200) as i64;
-            Footprint::new(Arc::new(StretchSet::of(stretches, true)), base)
-        }
+    fn footprint(random: &mut Random) -> Footprint {
+        let stretches = (0..1 + random.below(3)).map(|_| stretch(random)).collect();
+        let base = random.below(200) as i64;
+        Footprint::new(Arc::new(StretchSet::of(stretches, true)), base)
     }
 
     #[test]
     fn footprints_meet_where_their_bytes_do() {
-        let mut random = Random(7);
+        let mut random = Random::new(7, Default::default());
         let mut met = 0;
         let cases = cases(20_000);
         for _ in 0..cases {
-            let (one, two) = (random.footprint(), random.footprint());
+            let (one, two) = (footprint(&mut random), footprint(&mut random));
             let (first, second) = (bytes(&one), bytes(&two));
             let common = first.iter().any(|byte| second.contains(byte));
             match one.overlap(&two) {
@@ -293,13 +286,6 @@ mod tests {
             assert_eq!(bounds.end, *first.iter().max().unwrap() + 1);
         }
         assert!(met >= cases / 50, "{met} of {cases}");
-    }
-
-    fn cases(default: u64) -> u64 {
-        std::env::var("LONGSHORE_TEST_CASES")
-            .ok()
-            .and_then(|cases| cases.parse().ok())
-            .unwrap_or(default)
     }
 
     #[test]

@@ -321,26 +321,18 @@ fn class(bounds: &Range<i64>) -> u32 {
 #[cfg(test)]
 mod tests {
     use shipable::Basic;
+    use shipable::oracle::{Random, cases};
 
     use super::*;
 
     const RANKS: u32 = 3;
 
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, below: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-            (self.0 >> 33) % below
-        }
-
-        fn deed(&mut self, op: Op) -> Deed {
-            match self.below(4) {
-                0 => Deed::Put,
-                1 => Deed::Get,
-                2 => Deed::Accumulate(None, Basic::Int64.into()),
-                _ => Deed::Accumulate(Some(op), Basic::Int64.into()),
-            }
+    fn deed(random: &mut Random, op: Op) -> Deed {
+        match random.below(4) {
+            0 => Deed::Put,
+            1 => Deed::Get,
+            2 => Deed::Accumulate(None, Basic::Int64.into()),
+            _ => Deed::Accumulate(Some(op), Basic::Int64.into()),
         }
     }
 
@@ -362,10 +354,9 @@ mod tests {
 
     #[test]
     fn conflicts_equal_those_of_the_reference() {
-        let mut random = Random(3);
-        let cases = std::env::var("LONGSHORE_TEST_CASES").ok().and_then(|it| it.parse().ok());
+        let mut random = Random::new(3, Default::default());
         let (mut quiet, mut loud) = (0, 0);
-        for _ in 0..cases.unwrap_or(300) {
+        for _ in 0..cases(300) {
             let (mut history, mut naive) = (History::new(false), Naive::default());
             let mut clocks = vec![Clock::new(RANKS); RANKS as usize];
             (0..).zip(&mut clocks).for_each(|(rank, clock)| clock.advance(rank));
@@ -400,7 +391,10 @@ mod tests {
                         let bytes = start..start + 1 + random.below(10) as i64;
                         let access = Access {
                             origin,
-                            deed: random.deed(if number % 7 == 0 { Op::Max } else { Op::Sum }),
+                            deed: deed(
+                                &mut random,
+                                if number % 7 == 0 { Op::Max } else { Op::Sum },
+                            ),
                             site: format!("{}", random.below(3)).into(),
                             footprint: Footprint::run(bytes.clone()),
                             number,
@@ -418,7 +412,7 @@ mod tests {
             }
             assert_eq!(history.missed, 0);
         }
-        assert!(quiet.min(loud) > 10 * cases.unwrap_or(300), "{quiet} {loud}");
+        assert!(quiet.min(loud) > 10 * cases(300), "{quiet} {loud}");
     }
 
     fn put(number: u64, bytes: Range<i64>) -> Access {

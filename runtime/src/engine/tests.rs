@@ -5,6 +5,7 @@ use std::sync::Arc;
 use longshore_transport::fault::{Faults, Faulty};
 use longshore_transport::sim::{Cluster, SimLink};
 use longshore_transport::{Cause, Link, RankState, Segment};
+use shipable::oracle::{Random, cases};
 use shipable::{Architecture, Class, Datatype, Form, Signature};
 
 use super::{
@@ -237,22 +238,16 @@ fn a_peer_without_a_valid_hello_is_lost() {
 
 #[test]
 fn frames_of_random_bytes_do_not_panic() {
-    let mut state = 1u64;
-    let mut random = move || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        state >> 33
-    };
-    for _ in 0..shipable::oracle::cases(300) {
+    let mut random = Random::new(1, Default::default());
+    for _ in 0..cases(300) {
         let mut pair = Pair::new();
         pair.define(7, 1, 1, &double());
         for _ in 0..20 {
-            let length = 1 + random() % 120;
-            let mut bytes: Vec<u8> =
-                (0..length).map(|_| if random() % 2 == 0 { 0 } else { random() as u8 }).collect();
-            bytes[0] = (random() % 27) as u8 | if random() % 2 == 0 { 0 } else { 0x80 };
+            let length = 1 + random.index(120);
+            let mut bytes = random.bytes(length);
+            bytes[0] = random.below(27) as u8 | if random.chance(2) { 0 } else { 0x80 };
             if let Some(context) = bytes.get_mut(4) {
-                *context = (random() % 3) as u8;
+                *context = random.below(3) as u8;
             }
             crate::wire::describe(&bytes);
             pair.send(&bytes);

@@ -137,6 +137,11 @@ impl Random {
         self.number() % limit
     }
 
+    /// A random index of a list of this length, which must not be 0.
+    pub fn index(&mut self, length: usize) -> usize {
+        self.below(length as u64) as usize
+    }
+
     /// True once in `n` times.
     pub fn chance(&mut self, n: u64) -> bool {
         self.below(n) == 0
@@ -144,7 +149,7 @@ impl Random {
 
     /// A random item of a list, which must not be empty.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.below(list.len() as u64) as usize]
+        &list[self.index(list.len())]
     }
 
     fn between(&mut self, least: i64, greatest: i64) -> i64 {
