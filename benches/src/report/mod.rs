@@ -16,6 +16,7 @@ use longshore::job::Routes;
 
 pub use json::Unreadable;
 pub use picture::Picture;
+pub use svg::page;
 
 /// The name of this library among contenders.
 pub const OURS: &str = "Longshore";

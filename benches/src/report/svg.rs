@@ -18,6 +18,25 @@ text{font:13px system-ui,'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#1b1f24}\
 .grid{stroke:#d8dee4;stroke-width:1}.fine{stroke:#eef1f4;stroke-width:1}.frame{stroke:#8c959f;fill:none}\
 .one{stroke:#1b1f24;stroke-width:1.5}";
 
+/// A document of this size in pixels on a background of its own, so that the picture is legible on
+/// any page. Screen readers read the title.
+pub fn page(title: &str, style: &str, [width, height]: [f64; 2]) -> Document {
+    let paper = Rectangle::new()
+        .set("width", width)
+        .set("height", height)
+        .set("rx", 6)
+        .set("fill", "#ffffff")
+        .set("stroke", "#d0d7de");
+    Document::new()
+        .set("viewBox", (0, 0, width, height))
+        .set("width", width)
+        .set("height", height)
+        .set("role", "img")
+        .add(Title::new(title))
+        .add(Style::new(style))
+        .add(paper)
+}
+
 /// The style of a contender's curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pen {
@@ -94,21 +113,7 @@ impl Sheet {
     /// The finished SVG. Screen readers read the title.
     pub fn finish(self, title: &str) -> String {
         let Sheet { width, height, drawn } = self;
-        let paper = Rectangle::new()
-            .set("width", width)
-            .set("height", height)
-            .set("rx", 6)
-            .set("fill", "#ffffff")
-            .set("stroke", "#d0d7de");
-        let document = Document::new()
-            .set("viewBox", (0, 0, width, height))
-            .set("width", width)
-            .set("height", height)
-            .set("role", "img")
-            .add(Title::new(title))
-            .add(Style::new(STYLE))
-            .add(paper)
-            .add(drawn);
+        let document = page(title, STYLE, [width, height]).add(drawn);
         format!("{document}\n")
     }
 

@@ -13,10 +13,10 @@ struct Table {
 
 const LEGEND: &str = "\
 A time is the lowest of all turns. The time of a turn is its fastest round, without the fastest
-twentieth. A rate is computed from this time. The ratio after each other contender is Longshore's time
-divided by that contender's, as the median of the turns (least to most): below 1 Longshore is faster.
-`behind` marks ratios above 1 in three turns of four. `near` and `far` are the distance of the cores,
-which some machines change during a run.";
+twentieth. A rate is computed from this time. The ratio after each other contender is Longshore's
+time divided by that contender's, as the median of the turns (least to most): below 1 Longshore is
+faster. `behind` marks ratios above 1 in three turns of four. `near` and `far` are the distance of
+the cores, which some machines change during a run.";
 
 impl Report {
     /// The whole report as text for a terminal.

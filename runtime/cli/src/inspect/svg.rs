@@ -1,10 +1,10 @@
 //! Renders a sheet as SVG: one file without references, on a background of its own, so that it is
 //! legible on any page.
 
+use longshore_benches::report::page;
 use shipable::{Datatype, Leaf};
-use svg::Document;
 use svg::node::element::{Definitions, Description, Group as Many, Line as Stroke, Path, Pattern};
-use svg::node::element::{Rectangle, Style, Text, Title};
+use svg::node::element::{Rectangle, Text};
 
 use super::facts::truncated;
 use super::picture::{Cell, Contents, FoldReason, Line, Picture, Row};
@@ -73,27 +73,13 @@ pub fn draw(datatype: &Datatype, layouts: &Layouts, count: u64, lines: usize) ->
     let height = pen.y + MARGIN;
     let names: Vec<&str> =
         sheet.groups.iter().flat_map(|group| group.names.iter().copied()).collect();
-    let paper = Rectangle::new()
-        .set("width", WIDTH)
-        .set("height", height)
-        .set("rx", 6)
-        .set("fill", "#ffffff")
-        .set("stroke", "#d0d7de");
-    let document = Document::new()
-        .set("viewBox", (0, 0, WIDTH, height))
-        .set("width", WIDTH)
-        .set("height", height)
-        .set("role", "img")
-        .add(Title::new(format!("The memory of {title}")))
-        .add(Description::new().add(svg::node::Text::new(format!("On {}", names.join(", ")))))
-        .add(Style::new(STYLE))
-        .add(Definitions::new().add(hatch("gap", "#f6f8fa", "#c8d1da", "M0 6L6 0")).add(hatch(
-            "shared",
-            "#ffebe9",
-            "#cf222e",
-            "M0 6L6 0M0 0L6 6",
-        )))
-        .add(paper)
+    let definitions = Definitions::new()
+        .add(hatch("gap", "#f6f8fa", "#c8d1da", "M0 6L6 0"))
+        .add(hatch("shared", "#ffebe9", "#cf222e", "M0 6L6 0M0 0L6 6"));
+    let description = svg::node::Text::new(format!("On {}", names.join(", ")));
+    let document = page(&format!("The memory of {title}"), STYLE, [WIDTH as f64, height as f64])
+        .add(Description::new().add(description))
+        .add(definitions)
         .add(pen.drawn);
     format!("{document}\n")
 }
