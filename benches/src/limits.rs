@@ -60,7 +60,7 @@ pub fn measure(case: &Case) -> Result<Outcome, Failure> {
         #[cfg(not(feature = "fabric"))]
         Bench::Fabric | Bench::FabricBw => {
             let why =
-                "this build has no libfabric: build with the cargo feature `fabric`".to_owned();
+                "this build has no libfabric: build it with the cargo feature `fabric`".to_owned();
             return Ok(Err(Refusal::Unsupported(why)));
         }
         _ => return Ok(Err(Refusal::Unsupported("not a limit of the machine".to_owned()))),
