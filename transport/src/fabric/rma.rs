@@ -180,7 +180,7 @@ impl RmaEndpoint {
     /// Inserts the peers' addresses into the address vector, by rank. `patience` is the longest
     /// silence of a peer's host.
     pub(super) fn meet(&mut self, addresses: &[Option<SocketAddr>], patience: Duration) {
-        let target = |address: &Option<SocketAddr>| {
+        let target = |(peer, address): (usize, &Option<SocketAddr>)| {
             let to = (*address)?;
             let (address, mut fi_addr) = (Sockaddr::new(to), 0);
             // SAFETY: one address, in the format of an internet socket, and room for one result.
@@ -188,7 +188,12 @@ impl RmaEndpoint {
                 let (peers, at) = (self.peers.as_ptr(), address.as_ptr());
                 fi::fi_av_insert(peers, at, 1, &mut fi_addr, 0, ptr::null_mut())
             };
-            (inserted == 1).then(|| Target {
+            if inserted != 1 {
+                let why = "libfabric took no address: the peer is reached by messages only";
+                tracing::warn!(peer, address = %to, inserted, why);
+                return None;
+            }
+            Some(Target {
                 address: to,
                 fi_addr,
                 watched: AtomicBool::new(false),
@@ -197,7 +202,7 @@ impl RmaEndpoint {
             })
         };
         self.patience = patience;
-        self.targets = addresses.iter().map(target).collect();
+        self.targets = addresses.iter().enumerate().map(target).collect();
     }
 
     /// The address at which peers reach this endpoint.
