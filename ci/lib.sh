@@ -21,7 +21,27 @@ skip() { say "skipped: $*"; exit "$SKIPPED"; }
 # The examples that run as jobs: all programs except the one that makes the input of another.
 examples() { basename -s .rs examples/src/bin/*.rs | grep -vx make-shipments; }
 
-# Arguments with which `cargo test --workspace` runs only the integration tests of these folders'
+# Sets WORKSPACE: the arguments with which every step builds and tests the workspace, for this
+# machine and for the architectures that are named. They include the link over libfabric, if
+# libfabric is there. All steps have the same features, since cargo compiles nearly everything
+# again for others.
+workspace() {
+    local architecture settings
+    WORKSPACE=(--workspace --locked)
+    for architecture in host "$@"; do
+        settings=$(ci/libfabric "$architecture") || { say "built without libfabric"; return 0; }
+        eval "$settings"
+    done
+    WORKSPACE+=(--features longshore-cli/fabric)
+}
+
+# As `workspace`, for steps that need libfabric.
+workspace_with_fabric() {
+    workspace "$@"
+    [[ " ${WORKSPACE[*]} " == *" --features "* ]] || skip "no libfabric"
+}
+
+# Arguments with which `cargo test "${WORKSPACE[@]}"` runs only the integration tests of these folders'
 # crates. Steps select tests, not packages: for a part of the workspace, cargo would choose other
 # features of the dependencies, and compile nearly everything again.
 tests_of() {
