@@ -64,11 +64,22 @@ mod elsewhere {
     pub(crate) use shipable as hidden;
 }
 
+mod part {
+    pub(crate) use shipable::{Datatype, Element};
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Shipable)]
 #[repr(C)]
 #[shipable(crate = crate::elsewhere::hidden)]
 struct Renamed {
     value: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(C)]
+#[shipable(crate = part)]
+struct Reexported<T> {
+    value: T,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Shipable)]
@@ -87,6 +98,13 @@ struct Kelvin;
 #[test]
 fn fields_that_cannot_be_shipped_are_compile_errors() {
     trybuild::TestCases::new().compile_fail("tests/derive/*.rs");
+}
+
+/// Compared with the error of one compiler, since those of others differ.
+#[rustversion::since(1.95)]
+#[test]
+fn the_trait_checks_fields_whatever_path_the_attribute_gives() {
+    trybuild::TestCases::new().compile_fail("tests/compiler/*.rs");
 }
 
 /// Checks the rules in the trait's safety section, and that the simple type has the same items.
@@ -117,6 +135,7 @@ fn elements_satisfy_the_safety_rules_of_the_trait() {
     check::<Metres>();
     check::<Empty>();
     check::<Renamed>();
+    check::<Reexported<i16>>();
     check::<Quantity<Kelvin>>();
     check::<(u8, f64, u16)>();
     check::<[(u8, [Record; 2]); 4]>();

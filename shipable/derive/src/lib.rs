@@ -11,7 +11,8 @@ use syn::{Attribute, Data, DeriveInput, Error, Fields, GenericParam, Member, Pat
 /// The struct must be `Copy` and `#[repr(C)]`, and every field must be an element.
 ///
 /// The generated code refers to the crate `shipable`, or to `longshore`, which re-exports it. If
-/// neither is a dependency, `#[shipable(crate = some::path)]` gives the path of `shipable`.
+/// neither is a dependency, `#[shipable(crate = some::path)]` gives the path of `shipable`, or of a
+/// module with its `Element` and `Datatype`.
 #[proc_macro_derive(Shipable, attributes(shipable))]
 pub fn derive_shipable(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
@@ -59,26 +60,28 @@ fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
             GenericParam::Const(_) => {}
         }
     }
-    let members = members(fields, &krate)?;
+    let members = members(fields)?;
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
-        // SAFETY: the struct is `#[repr(C)]`, every field is an element, and the compiler computes
-        // the offsets. So the items lie inside of the struct, and any bytes are a valid value.
+        // SAFETY: the struct is `#[repr(C)]`, and the compiler computes the offsets. Each field is
+        // an element: an item of the trait itself takes the fields, so it is the library's, whatever
+        // else the crate's path names. So the items lie inside of the struct, and any bytes are a
+        // valid value.
         unsafe impl #generics #krate::Element for #name #arguments #bounds {
             fn datatype() -> #krate::Datatype {
-                #krate::element::structure::<Self>(&[#(#members),*])
+                <Self as #krate::Element>::structure(|members| members #(#members)*)
             }
 
             fn simple() -> ::core::option::Option<#krate::Datatype> {
-                #krate::element::simple_structure::<Self>(&[#(#members),*])
+                <Self as #krate::Element>::simple_structure(|members| members #(#members)*)
             }
         }
     })
 }
 
-/// The members of the struct in the generated code: each has an offset and an element type.
-fn members(fields: &Fields, krate: &Path) -> Result<Vec<proc_macro2::TokenStream>> {
+/// The calls that add the struct's members, each with an element type and an offset.
+fn members(fields: &Fields) -> Result<Vec<proc_macro2::TokenStream>> {
     let refusals = fields.iter().filter_map(|field| refuse(&field.ty).err());
     if let Some(all) = refusals.reduce(|mut all, one| {
         all.combine(one);
@@ -89,7 +92,7 @@ fn members(fields: &Fields, krate: &Path) -> Result<Vec<proc_macro2::TokenStream
     let members = fields.iter().enumerate().map(|(at, field)| {
         let (ty, member) = (&field.ty, field.ident.clone().map_or(Member::from(at), Member::from));
         quote_spanned! { ty.span() =>
-            #krate::element::Member::of::<#ty>(::core::mem::offset_of!(Self, #member))
+            .field::<#ty>(::core::mem::offset_of!(Self, #member))
         }
     });
     Ok(members.collect())

@@ -6,13 +6,15 @@
 
 pub mod c;
 pub mod fortran;
+mod structure;
 
 use std::marker::PhantomData;
 
-use crate::arch::Architecture;
-use crate::bounds::StructLayout;
 use crate::datatype::Datatype;
 use crate::memory::{View, ViewMut};
+use structure::NESTING;
+#[doc(hidden)]
+pub use structure::{Block, Members};
 
 /// A Rust type with a datatype in the native representation.
 ///
@@ -92,7 +94,7 @@ use crate::memory::{View, ViewMut};
 ///
 /// - Any bytes in place of the bytes that the datatype covers must be a valid value of the type.
 /// - The type has no interior mutability.
-/// - On [`Architecture::NATIVE`], the datatype's items lie inside of the type, its lower bound is
+/// - On [`Architecture::NATIVE`](crate::Architecture::NATIVE), the datatype's items lie inside of the type, its lower bound is
 ///   0, and its extent is the type's size.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be shipped: it is no element",
@@ -114,73 +116,30 @@ pub unsafe trait Element: Copy + Send + Sync + 'static {
     fn block() -> Block {
         Block { length: 1, datatype: Self::datatype(), simple: Self::simple() }
     }
-}
 
-/// A block of elements of one datatype.
-#[doc(hidden)]
-#[derive(Clone, Debug)]
-pub struct Block {
-    length: i64,
-    datatype: Datatype,
-    simple: Option<Datatype>,
-}
+    /// The datatype of a struct with these fields at their offsets. Its extent is the struct's
+    /// size.
+    ///
+    /// The derive macro calls this method and [`Element::simple_structure`] as items of the trait
+    /// that it implements. A path of a function would resolve to whatever the path that the user
+    /// gives the macro contains, so another function could accept any field.
+    ///
+    /// # Panics
+    /// If Rust types nest deeper than [`Datatype::MAX_DEPTH`].
+    #[doc(hidden)]
+    fn structure(fields: impl FnOnce(Members) -> Members) -> Datatype {
+        fields(Members::new()).structure(size_of::<Self>() as i64)
+    }
 
-/// A field of a struct.
-#[doc(hidden)]
-#[derive(Clone, Debug)]
-pub struct Member {
-    offset: i64,
-    block: Block,
-}
-
-impl Member {
-    /// A field of type `T` at an offset in bytes.
-    pub fn of<T: Element>(offset: usize) -> Member {
-        Member { offset: offset as i64, block: T::block() }
+    /// The simple struct with the layout of a struct with these fields, if there is one.
+    ///
+    /// # Panics
+    /// If Rust types nest deeper than [`Datatype::MAX_DEPTH`].
+    #[doc(hidden)]
+    fn simple_structure(fields: impl FnOnce(Members) -> Members) -> Option<Datatype> {
+        fields(Members::new()).simple_structure(size_of::<Self>() as i64)
     }
 }
-
-/// The datatype of a Rust struct: its fields at their offsets, with the struct's size as extent.
-///
-/// # Panics
-/// If Rust types nest deeper than [`Datatype::MAX_DEPTH`].
-#[doc(hidden)]
-pub fn structure<T>(members: &[Member]) -> Datatype {
-    let lengths: Vec<_> = members.iter().map(|member| member.block.length).collect();
-    let offsets: Vec<_> = members.iter().map(|member| member.offset).collect();
-    let types: Vec<_> = members.iter().map(|member| member.block.datatype.clone()).collect();
-    let size = size_of::<T>() as i64;
-    let datatype = Datatype::struct_(&lengths, &offsets, &types).expect(NESTING);
-    // The extent of a packed or over-aligned struct differs from C's, and the first field of a
-    // tuple may not be at offset 0.
-    match datatype.bounds(&Architecture::NATIVE) {
-        Ok(bounds) if (bounds.lb, bounds.extent()) == (0, size) => datatype,
-        _ => Datatype::resized(0, size, &datatype).expect(NESTING),
-    }
-}
-
-/// The simple struct with the layout of a Rust struct, if there is one.
-///
-/// # Panics
-/// If Rust types nest deeper than [`Datatype::MAX_DEPTH`].
-#[doc(hidden)]
-pub fn simple_structure<T>(members: &[Member]) -> Option<Datatype> {
-    let (mut lengths, mut types) = (Vec::new(), Vec::new());
-    let mut layout = StructLayout::new();
-    for Member { offset, block } in members {
-        let simple = block.simple.clone()?;
-        let bounds = simple.bounds(&Architecture::NATIVE).ok()?;
-        if layout.push(block.length, &bounds).ok()? != *offset {
-            return None;
-        }
-        lengths.push(block.length);
-        types.push(simple);
-    }
-    let same_size = layout.finish().ok()?.extent() == size_of::<T>() as i64;
-    same_size.then(|| Datatype::simple_struct(&lengths, &types).expect(NESTING))
-}
-
-const NESTING: &str = "Rust types that nest less than 256 deep";
 
 /// A view of a slice's memory, padding included, for programs of its datatype.
 ///
@@ -268,11 +227,11 @@ unsafe impl<T: Element, const N: usize> Element for [T; N] {
 // SAFETY: the type has no bytes, and the datatype no items.
 unsafe impl<T: Copy + Send + Sync + 'static> Element for PhantomData<T> {
     fn datatype() -> Datatype {
-        structure::<Self>(&[])
+        Self::structure(|none| none)
     }
 
     fn simple() -> Option<Datatype> {
-        simple_structure::<Self>(&[])
+        Self::simple_structure(|none| none)
     }
 }
 
@@ -282,9 +241,9 @@ macro_rules! tuples {
             // SAFETY: every field is an element, and the compiler computes the offsets.
             unsafe impl<$($name: Element),+> Element for ($($name,)+) {
                 fn datatype() -> Datatype {
-                    structure::<Self>(&[
-                        $(Member::of::<$name>(std::mem::offset_of!(Self, $field))),+
-                    ])
+                    Self::structure(|fields| {
+                        fields$(.field::<$name>(std::mem::offset_of!(Self, $field)))+
+                    })
                 }
 
                 /// Always `None`: the compiler may lay out a tuple differently in each build.
