@@ -67,7 +67,7 @@ impl Example {
 pub fn main(arguments: Arguments) -> ExitCode {
     let all: Vec<String> = NAMES.map(str::to_owned).to_vec();
     let examples = if arguments.examples.is_empty() { &all } else { &arguments.examples };
-    let played = launcher::guarded(|control| {
+    let played = launcher::guarded("the launcher", |control| {
         let failed: Vec<_> = (examples.iter())
             .filter(|name| match play(name, &arguments, control) {
                 Ok(status) => status != 0,

@@ -92,7 +92,7 @@ pub struct Agent {}
 impl Agent {
     /// Serves until the launcher has finished or has disappeared.
     pub fn main(self) -> ExitCode {
-        guarded(launcher::serve)
+        guarded("the agent of this host", launcher::serve)
     }
 }
 
@@ -139,11 +139,11 @@ pub fn main(arguments: Arguments) -> ExitCode {
             error.status()
         })
     };
-    guarded(launch)
+    guarded("the launcher", launch)
 }
 
-fn guarded(launch: impl FnOnce(&Control) -> u8) -> ExitCode {
-    match launcher::guarded(launch) {
+fn guarded(name: &str, launch: impl FnOnce(&Control) -> u8) -> ExitCode {
+    match launcher::guarded(name, launch) {
         Ok(status) => status.into(),
         Err(error) => {
             eprintln!("longshore: {error}");

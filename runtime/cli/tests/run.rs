@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use longshore::job::{Activity, Environment};
-use longshore_transport::{RankState, Segment};
+use longshore_transport::{Cause, JobState, RankState, Segment};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use support::{HANG, await_waiting, parent, run, sh, start, variable};
@@ -29,6 +29,8 @@ fn rank() {
         "full" => return full(),
         "fatal" => return fatal(),
         "leave" => return leave(),
+        "leave_slowly" => return leave_slowly(),
+        "exit" => return exit(),
         "idle" => return idle(),
         "join" => return join(),
         "signals" => return signals(),
@@ -61,6 +63,30 @@ fn rank() {
         "abort" | "abort_256" => {
             job.abort(if role == "abort" { 5 } else { 256 }).unwrap();
             thread::sleep(HANG);
+        }
+        "lose_rank_0" => {
+            segment.mark(0, RankState::Dead(Cause::Lost));
+            std::process::exit(9);
+        }
+        "fail_late" => {
+            thread::sleep(Duration::from_millis(300));
+            std::process::exit(3);
+        }
+        "fail_after_rank_1" => {
+            while segment.rank_state(1) != RankState::Dead(Cause::Lost) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            std::process::exit(3);
+        }
+        "talk_while_the_job_ends" => {
+            eprint!("Error: ");
+            segment.mark(job.rank, RankState::Dead(Cause::Lost));
+            while segment.job_state() == JobState::Running {
+                thread::sleep(Duration::from_millis(1));
+            }
+            thread::sleep(Duration::from_millis(50));
+            eprintln!("not cut");
+            std::process::exit(4);
         }
         "twice" => assert!(Environment::from_env().is_err()),
         "wait" => {
@@ -172,6 +198,40 @@ fn leave() {
     }
     rank.world().barrier().unwrap_err();
     std::process::exit(9);
+}
+
+/// Rank 1 leaves like a program whose `main` returns an error: the rank is dropped before the
+/// message is printed. The others exit because of that, and sooner.
+fn leave_slowly() {
+    let rank = longshore::init().unwrap();
+    let me = rank.world().rank();
+    if me == 1 {
+        rank.world().barrier().unwrap();
+        drop(rank);
+        thread::sleep(Duration::from_millis(100));
+        eprint!("Error: ");
+        thread::sleep(Duration::from_millis(100));
+        eprintln!("the cause");
+        std::process::exit(3);
+    }
+    while rank.world().barrier().is_ok() {}
+    drop(rank);
+    std::process::exit(9);
+}
+
+/// Rank 1 ends its process within a fence. The others fail because of that.
+fn exit() {
+    let rank = longshore::init().unwrap();
+    let me = rank.world().rank();
+    let info = longshore::Info::default();
+    let mut window = longshore::Window::allocate(rank.world(), 8, 8, &info).unwrap();
+    let fenced = window.fence(|_| {
+        if me == 1 {
+            std::process::exit(0);
+        }
+        Ok(())
+    });
+    fenced.and_then(|()| window.fence(|_| Ok(()))).unwrap();
 }
 
 /// Rank 0 sleeps for a second and all others wait. No rank may use the processor.
@@ -291,6 +351,40 @@ fn a_rank_that_leaves_without_finalize_is_named() {
                     ending the other 2 ranks";
         finished.expect(7, &[line]);
     }
+}
+
+/// The rank that leaves first is still about to print its message when the others end.
+#[test]
+fn a_rank_that_leaves_first_still_prints_its_message() {
+    let finished = run(&[vec!["-n".to_owned(), "3".to_owned()], role("leave_slowly")].concat());
+    let line = "longshore: rank 1 (env) exited with status 3, during its own work; \
+                ending the other 2 ranks";
+    finished.expect(3, &[line]);
+    assert!(finished.stderr.contains("Error: the cause\n"), "{}", finished.stderr);
+}
+
+/// The job ends because of rank 0 while rank 1, which has left the job, prints its message.
+#[test]
+fn ranks_that_have_left_finish_their_messages_when_the_job_ends() {
+    let second = [vec![":".to_owned()], role("talk_while_the_job_ends")].concat();
+    let finished = run(&[role("fail_after_rank_1"), second].concat());
+    let line = "longshore: rank 0 (env) exited with status 3, during its own work; \
+                ending the other rank";
+    finished.expect(3, &[line]);
+    assert!(finished.stderr.contains("Error: not cut\n"), "{}", finished.stderr);
+}
+
+#[test]
+fn an_exit_within_a_fence_is_an_exit_without_finalize() {
+    let finished = run(&[vec!["-n".to_owned(), "2".to_owned()], role("exit")].concat());
+    let line = "longshore: rank 1 (env) exited without finalize, during its own work; \
+                ending the other rank";
+    finished.expect(1, &[line]);
+    // With `report`, the other rank prints the cause too.
+    let reported = ["--on-death", "report", "-n", "2"].map(str::to_owned).to_vec();
+    let stderr = run(&[reported, role("exit")].concat()).stderr;
+    let cause = "rank 1 is gone: dead, exited with status 0, without finalize";
+    assert!(stderr.contains(cause), "{stderr}");
 }
 
 #[test]

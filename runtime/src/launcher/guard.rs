@@ -55,11 +55,12 @@ impl Control {
 
 /// Runs `launch` in a child process that the caller watches, and returns the child's status.
 ///
-/// Only the caller returns: the child exits when `launch` has finished.
+/// Only the caller returns: the child exits when `launch` has finished. If a signal kills the child,
+/// the caller reports that under the child's `name`, such as "the launcher".
 ///
 /// # Errors
 /// The process has other threads, can't fork, or can't be watched.
-pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
+pub fn guarded(name: &str, launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     let checked = SingleThreaded::check()?;
     keep_ended_children()?; // before the fork below makes the first child
     // The launcher must not read signals that it ignores, but the kernel queues a blocked signal
@@ -108,10 +109,10 @@ pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     match status {
         WaitStatus::Exited(_, status) => Ok(status as u8),
         WaitStatus::Signaled(_, signal, _) => {
-            eprintln!("longshore: the launcher was killed by {signal}; its ranks have been killed");
+            eprintln!("longshore: {name} was killed by {signal}; its ranks have been killed");
             Ok(128 + signal as u8)
         }
-        status => Err(io::Error::other(format!("waiting for the launcher: {status:?}"))),
+        status => Err(io::Error::other(format!("waiting for {name}: {status:?}"))),
     }
 }
 
@@ -205,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_process_with_threads_is_refused() {
-        let error = thread::spawn(|| guarded(|_| 0)).join().unwrap().unwrap_err();
+        let error = thread::spawn(|| guarded("the launcher", |_| 0)).join().unwrap().unwrap_err();
         assert!(error.to_string().contains("before its process makes threads"), "{error}");
     }
 }

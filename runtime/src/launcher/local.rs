@@ -4,20 +4,18 @@
 //! poll(2), and [`LocalRanks::handle`] turns readiness into [`Event`]s. [`LocalRanks::act`]
 //! executes a [`Command`]. The module makes no decisions: the launcher makes them from the events.
 
-use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
-use std::time::{Duration, Instant};
-
 use longshore_transport::{JobState, Note, RankState, Segment};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::socket::{MsgFlags, recv, send};
 use nix::unistd::{AccessFlags, access};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
 
 use super::Error;
 use super::message::{Command, Event, Member, Orders};
@@ -31,22 +29,19 @@ const LINE_LIMIT: usize = 4096;
 /// take more bytes than a pipe holds.
 pub(super) const LAST_READS: usize = 64;
 
-/// The longest total time for which this host blocks to report a rank's end before others.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 /// The ranks of one host.
 pub(super) struct LocalRanks {
     segment: Segment,
     ranks: Vec<Rank>,
     input: Input,
-    /// The rest of [`PATIENCE`].
-    patience: Duration,
 }
 
 struct Rank {
     rank: u32,
     /// `None` after the process has been reaped.
     process: Option<Process>,
+    /// Whether [`Command::End`] has reached the rank.
+    is_ended: bool,
     connection: Option<Connection>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
@@ -98,7 +93,6 @@ impl LocalRanks {
             segment: Segment::create(orders.size)?,
             ranks: Vec::new(),
             input: Input::default(),
-            patience: PATIENCE,
         };
         let descriptors = Descriptors::allow(orders.members.len())?;
         for member in &orders.members {
@@ -163,6 +157,7 @@ impl LocalRanks {
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
             process: Some(process),
+            is_ended: false,
             connection: Some(Connection { socket: ours, input: Vec::new() }),
         })
     }
@@ -235,35 +230,19 @@ impl LocalRanks {
                 rank.listen(events);
             }
         }
-        if !status.success() {
-            self.await_leaver(events)?;
-        }
         let ended = &mut self.ranks[index];
         ended.listen(events);
         ended.connection = None;
         drain(&mut ended.stdout, ended.rank, OutputStream::Stdout, events)?;
         drain(&mut ended.stderr, ended.rank, OutputStream::Stderr, events)?;
         let rank = ended.rank;
-        events.push(Event::Ended(rank, status.into_raw(), self.segment.noted(rank)));
+        events.push(Event::Ended {
+            rank,
+            status: status.into_raw(),
+            note: self.segment.noted(rank),
+            first_dead: self.segment.first_dead(),
+        });
         Ok(())
-    }
-
-    /// Reports the end of the first rank that left without finalize before the ends of other ranks.
-    ///
-    /// That rank marks itself dead in the segment before it ends. Its peers see the mark and may
-    /// exit sooner, but the job's status and message are those of the first rank.
-    fn await_leaver(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
-        let first = self.segment.first_dead();
-        let Some(index) = self.ranks.iter().position(|rank| Some(rank.rank) == first) else {
-            return Ok(());
-        };
-        let Some(process) = &self.ranks[index].process else { return Ok(()) };
-        let began = Instant::now();
-        let mut end = [PollFd::new(process.end().as_fd(), PollFlags::POLLIN)];
-        let most = PollTimeout::try_from(self.patience).unwrap_or(PollTimeout::ZERO);
-        let has_ended = matches!(poll(&mut end, most), Ok(1..));
-        self.patience = self.patience.saturating_sub(began.elapsed());
-        if has_ended { self.handle_end(index, events) } else { Ok(()) }
     }
 
     /// Writes waiting input to rank 0. If the write fails, the rest of the input is dropped.
@@ -304,6 +283,7 @@ impl LocalRanks {
                     processes.for_each(|process| process.signal(signal));
                 }
             }
+            Command::End { leavers } => self.end(leavers),
             Command::Close(OutputStream::Stdout) => {
                 self.ranks.iter_mut().for_each(|rank| rank.stdout = None);
             }
@@ -318,6 +298,19 @@ impl LocalRanks {
             }
             Command::Input(bytes) => self.input.waiting.extend_from_slice(&bytes),
             Command::Taken(_) => {} // flow control is the agent's task
+        }
+    }
+
+    /// Ends ranks by SIGTERM. Without `leavers`, it spares ranks that left the job without
+    /// finalize: they exit by themselves, and SIGTERM could cut the message that says why.
+    fn end(&mut self, leavers: bool) {
+        for rank in self.ranks.iter_mut().filter(|rank| !rank.is_ended) {
+            let has_left = matches!(self.segment.rank_state(rank.rank), RankState::Dead(_));
+            if let Some(process) = rank.process.as_ref().filter(|_| leavers || !has_left) {
+                process.signal(Signal::SIGTERM);
+                process.signal(Signal::SIGCONT); // a stopped process can't handle SIGTERM
+                rank.is_ended = true;
+            }
         }
     }
 

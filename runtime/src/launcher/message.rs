@@ -88,6 +88,11 @@ pub(super) enum Command {
     Abort(i32),
     /// Send a signal to all ranks.
     Signal(i32),
+    /// End all ranks by SIGTERM, except those that were ended before.
+    End {
+        /// Whether to end also the ranks that have left the job and will exit by themselves.
+        leavers: bool,
+    },
     /// Close the launcher's end of this stream of all ranks: its reader has gone.
     Close(OutputStream),
     /// Write these bytes to rank 0's standard input; an empty list is its end.
@@ -110,8 +115,17 @@ pub(super) enum Event {
     Output(u32, OutputStream, Vec<u8>),
     /// A rank sent a line of PMI-1.
     Line(u32, String),
-    /// A rank's process ended, with the status of wait(2) and the rank's last note.
-    Ended(u32, i32, #[serde(with = "NoteForm")] Note),
+    /// A rank's process ended.
+    Ended {
+        rank: u32,
+        /// The status of wait(2).
+        status: i32,
+        /// The rank's last note.
+        #[serde(with = "NoteForm")]
+        note: Note,
+        /// The rank, of any host, that was the first to die as far as this host knows.
+        first_dead: Option<u32>,
+    },
     /// A rank's note, after it changed.
     Noted(u32, #[serde(with = "NoteForm")] Note),
     /// Flow control: rank 0 has taken this many bytes of input.
@@ -124,7 +138,7 @@ impl Event {
         match self {
             Event::Refused { .. } | Event::Taken(_) => None,
             Event::Output(rank, ..) | Event::Line(rank, _) => Some(*rank),
-            Event::Ended(rank, ..) | Event::Noted(rank, _) => Some(*rank),
+            Event::Ended { rank, .. } | Event::Noted(rank, _) => Some(*rank),
         }
     }
 }
@@ -271,7 +285,7 @@ mod tests {
         let mut outbox = Outbox::default();
         outbox.greet();
         let note = Note { code: 1, detail: 2, calls: 3, waits_for: Some(4), moves: 5 };
-        outbox.push(&Event::Ended(7, 9, note)).unwrap();
+        outbox.push(&Event::Ended { rank: 7, status: 9, note, first_dead: None }).unwrap();
         outbox.push(&Event::Line(7, "cmd=init".to_owned())).unwrap();
         let sent = [b"Welcome to b!\n", &*outbox.bytes.make_contiguous()].concat();
         // The bytes may arrive in pieces of any size.
@@ -285,7 +299,9 @@ mod tests {
             while let Some(event) = inbox.next::<Event>().unwrap() {
                 events.push(event);
             }
-            let [Event::Ended(7, 9, read), Event::Line(7, line)] = &events[..] else {
+            let [Event::Ended { rank: 7, status: 9, note: read, .. }, Event::Line(7, line)] =
+                &events[..]
+            else {
                 panic!("{events:?}");
             };
             assert_eq!((*read, line.as_str()), (note, "cmd=init"));

@@ -198,7 +198,7 @@ impl RemoteRanks {
                 Ok(Some(event)) => {
                     match &event {
                         Event::Output(_, _, bytes) => self.owed += bytes.len(),
-                        Event::Ended(rank, _, note) => drop(self.notes.insert(*rank, *note)),
+                        Event::Ended { rank, note, .. } => drop(self.notes.insert(*rank, *note)),
                         _ => {}
                     }
                     events.push(event);

@@ -24,7 +24,7 @@ pub enum RankState {
 pub enum Cause {
     /// A signal, by its number on this host.
     Signal(i32),
-    /// The rank exited with this status.
+    /// The rank exited with this status. With status 0, it did so without `finalize`.
     Exit(i32),
     /// The rank aborted the job with this code.
     Abort(i32),
@@ -77,6 +77,7 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Signal(number) => write!(f, "killed by signal {number}"),
+            Self::Exit(0) => f.write_str("exited with status 0, without finalize"),
             Self::Exit(status) => write!(f, "exited with status {status}"),
             Self::Abort(code) => write!(f, "aborted with code {code}"),
             Self::Lost => f.write_str("connection lost"),

@@ -297,6 +297,33 @@ fn a_rank_that_fails_after_finalize_is_not_dead_to_others() {
     }
 }
 
+/// The second host knows only that rank 0 is lost, and its rank ends first.
+#[test]
+fn the_first_failure_of_all_hosts_decides_the_status() {
+    // Without LONGSHORE_HOSTS, the ranks need no network.
+    let no_hosts = ["env", "-u", "LONGSHORE_HOSTS"].map(str::to_owned).to_vec();
+    let separator = vec![":".to_owned()];
+    let (first, second) = (role("fail_late"), role("lose_rank_0"));
+    let programs = [no_hosts.clone(), first, separator, no_hosts, second].concat();
+    let finished = run(&[HOSTS.map(str::to_owned).to_vec(), programs].concat());
+    finished.expect(
+        3,
+        &["longshore: rank 0 (env) exited with status 3, during its own work; ending the other rank"],
+    );
+}
+
+#[cfg(feature = "fabric")]
+#[test]
+fn a_rank_that_leaves_first_is_named_on_another_host() {
+    let options = ["-x", "LONGSHORE_INTERFACE=lo", "-n", "3"];
+    let words = [&HOSTS[..], &options].concat().into_iter().map(str::to_owned).collect();
+    let finished = run(&[words, role("leave_slowly")].concat());
+    let line = "longshore: rank 1 (env) exited with status 3, during its own work; \
+                ending the other 2 ranks";
+    finished.expect(3, &[line]);
+    assert!(finished.stderr.contains("Error: the cause\n"), "{}", finished.stderr);
+}
+
 /// The secret is on no command line, and in the environment of no process that isn't a rank.
 #[test]
 fn the_secret_is_only_in_the_environment_of_ranks() {
@@ -326,7 +353,7 @@ fn the_secret_is_only_in_the_environment_of_ranks() {
 }
 
 /// Kills processes of the second host's agent while two of three ranks wait there.
-fn kill_agent(victims: fn((Pid, Pid)) -> Vec<Pid>) {
+fn kill_agent(victims: fn((Pid, Pid)) -> Vec<Pid>) -> String {
     let (run, mut stderr) = waiting(&[], &format!("printf .; {WAIT}"));
     for victim in victims(agent(&run, 2)) {
         // After the front is killed, the agent ends too, perhaps before it is killed here.
@@ -342,12 +369,16 @@ fn kill_agent(victims: fn((Pid, Pid)) -> Vec<Pid>) {
     assert!(rest.contains("; ending the other rank\n"), "{rest}");
     let finished = run.finish();
     assert_eq!((finished.status, finished.lines()), (1, vec!["...".to_owned()]));
+    rest
 }
 
 #[test]
 fn the_job_ends_when_an_agent_is_killed() {
     kill_agent(|(front, _)| vec![front]);
-    kill_agent(|(_, agent)| vec![agent]);
+    let rest = kill_agent(|(_, agent)| vec![agent]);
+    let who =
+        "2: longshore: the agent of this host was killed by SIGKILL; its ranks have been killed";
+    assert!(rest.contains(who), "{rest}");
     kill_agent(|(front, agent)| vec![front, agent]);
 }
 

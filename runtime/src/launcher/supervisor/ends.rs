@@ -1,9 +1,14 @@
 //! The supervisor's reactions to the end of ranks and hosts.
 //!
 //! Each end has a [`Cause`]. A failure sets the job's exit status, is printed with the activity of
-//! the rank, and ends the job unless [`OnDeath::Report`] lets the other ranks go on. The job ends
-//! in phases: SIGTERM first, SIGKILL after [`GRACE`], and hosts that still don't answer are given
-//! up.
+//! the rank, and ends the job unless [`OnDeath::Report`] lets the other ranks go on.
+//!
+//! The first failure counts. A rank that leaves without finalize tells its peers before it prints
+//! why and exits, and the peers may fail and exit sooner. Each host knows which rank was the first
+//! to die. The failures of other ranks are therefore *postponed* until that rank has ended.
+//!
+//! The job ends in phases: SIGTERM to the ranks that haven't left, to all ranks after [`LEAVE`],
+//! SIGKILL after [`GRACE`]. Hosts that still don't answer are given up.
 
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -20,6 +25,23 @@ use crate::launcher::server::Standing;
 /// The time that ranks have to end by themselves between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(300);
 
+/// The time that ranks which have left the job have to print their messages and exit, before they
+/// get SIGTERM too.
+const LEAVE: Duration = Duration::from_millis(300);
+
+/// The longest time for which a failure is postponed. A rank that has left may still compute.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A failure of a rank that may be an effect of another rank's failure.
+pub(super) struct Postponed {
+    rank: u32,
+    status: ExitStatus,
+    /// The rank that died first, whose end is reported first.
+    awaited: u32,
+    /// The time at which to wait no longer.
+    pub(super) until: Instant,
+}
+
 impl Supervisor<'_> {
     /// Handles the end of a host's start command, which ended with `status`. Ranks of the host that
     /// were still running are lost.
@@ -29,6 +51,7 @@ impl Supervisor<'_> {
             .filter(|&rank| {
                 self.ranks[rank as usize].runs && self.placement.of(rank) == host as u32
             })
+            .filter(|&rank| self.postponed.iter().all(|failure| failure.rank != rank))
             .collect();
         if lost.is_empty() {
             return;
@@ -43,7 +66,8 @@ impl Supervisor<'_> {
         match self.phase {
             Phase::Running => self.announce(&reason, has_run),
             Phase::GivenUp => self.say(&reason),
-            Phase::Ending(_) | Phase::Killed(_) => {} // the job is ending anyway
+            // The job is ending anyway.
+            Phase::Leaving(_) | Phase::Ending(_) | Phase::Killed(_) => {}
         }
         for rank in lost {
             let answer = self.server.handle_death(rank);
@@ -63,11 +87,49 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Handles the end of a rank's process.
-    pub(super) fn handle_end(&mut self, rank: u32, status: ExitStatus) {
+    /// Handles the end of a rank's process. `first_dead` is the rank that was the first to die as
+    /// far as the rank's host knows.
+    pub(super) fn handle_end(&mut self, rank: u32, status: ExitStatus, first_dead: Option<u32>) {
         if !self.ranks[rank as usize].runs {
             return;
         }
+        let is_failure = Cause::new(status, self.server.standing(rank)) != Cause::Finished;
+        match first_dead.filter(|&first| is_failure && first != rank) {
+            Some(awaited) if (awaited as usize) < self.ranks.len() => {
+                let until = Instant::now() + PATIENCE;
+                self.postponed.push(Postponed { rank, status, awaited, until });
+            }
+            _ => self.conclude(rank, status),
+        }
+    }
+
+    /// Handles the postponed failures that wait for no rank any more, or have waited for too long.
+    pub(super) fn handle_postponed(&mut self) {
+        while let Some(due) = self.postponed.iter().position(|failure| self.is_due(failure)) {
+            let Postponed { rank, status, .. } = self.postponed.remove(due);
+            self.conclude(rank, status);
+        }
+    }
+
+    fn is_due(&self, failure: &Postponed) -> bool {
+        let is_late = failure.until <= Instant::now();
+        is_late || self.phase != Phase::Running || !self.has_to_end(failure.awaited)
+    }
+
+    /// Whether a rank, or the rank for which its postponed failure waits, still runs.
+    fn has_to_end(&self, mut rank: u32) -> bool {
+        // Ranks that take each other for the first dead wait in a circle.
+        for _ in 0..=self.postponed.len() {
+            match self.postponed.iter().find(|failure| failure.rank == rank) {
+                Some(failure) => rank = failure.awaited,
+                None => return self.ranks[rank as usize].runs,
+            }
+        }
+        false
+    }
+
+    /// Reacts to the end of a rank's process.
+    fn conclude(&mut self, rank: u32, status: ExitStatus) {
         self.note_end(rank);
         let cause = Cause::new(status, self.server.standing(rank));
         if self.server.standing(rank) == Standing::Finalized {
@@ -100,6 +162,7 @@ impl Supervisor<'_> {
     fn handle_failure(&mut self, rank: u32, cause: Cause) {
         let death = match cause {
             Cause::Killed(signal) => Death::Signal(signal),
+            Cause::Unfinalized | Cause::Absent => Death::Exit(0),
             cause => Death::Exit(i32::from(cause.status())),
         };
         let during = self.describe_activity(rank);
@@ -137,12 +200,19 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Asks all ranks to end. If they don't, [`kill`](Supervisor::kill) follows after [`GRACE`].
+    /// Asks all ranks to end that haven't left the job.
+    /// [`end_leavers`](Supervisor::end_leavers) follows after [`LEAVE`].
     pub(super) fn end(&mut self) {
         let code = i32::from(self.status.unwrap_or(1));
         self.act_all(&Command::Abort(code));
-        self.signal(Signal::SIGTERM);
-        self.signal(Signal::SIGCONT); // a stopped process can't handle SIGTERM
+        self.act_all(&Command::End { leavers: false });
+        self.phase = Phase::Leaving(Instant::now() + LEAVE);
+    }
+
+    /// Asks all other ranks to end. If they don't, [`kill`](Supervisor::kill) follows after
+    /// [`GRACE`].
+    pub(super) fn end_leavers(&mut self) {
+        self.act_all(&Command::End { leavers: true });
         self.phase = Phase::Ending(Instant::now() + GRACE);
     }
 

@@ -29,7 +29,7 @@ use super::watchdog::Watchdog;
 use super::{Error, Job, TIMED_OUT};
 use crate::hosts::Hosts;
 use crate::job::Secret;
-use ends::status_of;
+use ends::{Postponed, status_of};
 
 /// The time that agents have to report that their ranks are killed, and again to end themselves.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -57,6 +57,8 @@ pub(super) struct Supervisor<'a> {
     /// Standard input, if the job has hosts: rank 0 can't inherit it there.
     input: Option<Input>,
     phase: Phase,
+    /// Failures that may be effects of another rank's failure.
+    postponed: Vec<Postponed>,
     /// The rest of the output is dropped.
     abandoned: bool,
     /// The exit status of the first failure.
@@ -98,7 +100,9 @@ struct Input {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// SIGTERM was sent; SIGKILL follows at this time.
+    /// SIGTERM was sent to the ranks that hadn't left the job. The others get it at this time.
+    Leaving(Instant),
+    /// SIGTERM was sent to all; SIGKILL follows at this time.
     Ending(Instant),
     /// SIGKILL was sent. At this time, hosts that haven't reported the ends of their ranks are
     /// given up.
@@ -169,6 +173,7 @@ impl<'a> Supervisor<'a> {
             placement,
             queue: Queue::default(),
             phase: Phase::Running,
+            postponed: Vec::new(),
             abandoned: false,
             status: None,
             started: now,
@@ -191,8 +196,10 @@ impl<'a> Supervisor<'a> {
             }
             for source in self.wait(self.time_left())? {
                 self.handle(source)?;
+                self.handle_postponed();
             }
             self.handle_time();
+            self.handle_postponed();
         }
         while !self.abandoned && self.queue.next().is_some() {
             for source in self.wait(PollTimeout::NONE)? {
@@ -284,8 +291,11 @@ impl<'a> Supervisor<'a> {
 
     fn time_left(&self) -> PollTimeout {
         let next = match self.phase {
-            Phase::Running => self.deadline.into_iter().chain(self.look).min(),
-            Phase::Ending(at) | Phase::Killed(at) => Some(at),
+            Phase::Running => {
+                let postponed = self.postponed.iter().map(|failure| failure.until);
+                self.deadline.into_iter().chain(self.look).chain(postponed).min()
+            }
+            Phase::Leaving(at) | Phase::Ending(at) | Phase::Killed(at) => Some(at),
             Phase::GivenUp => None,
         };
         let overdue = self.hosts.iter().filter_map(|host| match host {
@@ -309,6 +319,7 @@ impl<'a> Supervisor<'a> {
                 self.end();
             }
             Phase::Running if self.look.is_some_and(|look| look <= now) => self.watch(now),
+            Phase::Leaving(end) if end <= now => self.end_leavers(),
             Phase::Ending(kill) if kill <= now => self.kill(),
             Phase::Killed(give_up) if give_up <= now => {
                 self.phase = Phase::GivenUp;
@@ -389,7 +400,9 @@ impl<'a> Supervisor<'a> {
                 self.answer(rank, answer);
                 self.look_for_absent();
             }
-            Event::Ended(rank, status, _) => self.handle_end(rank, ExitStatus::from_raw(status)),
+            Event::Ended { rank, status, first_dead, .. } => {
+                self.handle_end(rank, ExitStatus::from_raw(status), first_dead);
+            }
             Event::Taken(count) => {
                 if let Some(input) = &mut self.input {
                     input.under_way = input.under_way.saturating_sub(count as usize);
