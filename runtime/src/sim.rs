@@ -235,7 +235,7 @@ mod tests {
                 assert_eq!(error.unwrap().class(), Class::ProcAborted);
                 let known = rank.process().segment().rank_state(1);
                 assert!(!matches!(known, RankState::Dead(_)), "{known}");
-                let entered = rank.process().check_living(world.group());
+                let entered = rank.process().check_living(world.group(), None);
                 assert_eq!(entered.unwrap_err().class(), Class::ProcAborted);
             } else {
                 let error =

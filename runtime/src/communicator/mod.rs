@@ -261,7 +261,12 @@ impl Communicator {
 
     /// Returns after all ranks have entered this barrier.
     pub(crate) fn meet(&self, meeting: &Meeting) -> Result<()> {
-        self.process().meet(meeting, self.group(), self.rank() as u32)
+        self.process().meet(meeting, self.group(), self.rank() as u32, None)
+    }
+
+    /// Returns after all ranks have entered this barrier of a window.
+    pub(crate) fn meet_at(&self, meeting: &Meeting, window: u32) -> Result<()> {
+        self.process().meet(meeting, self.group(), self.rank() as u32, Some(window))
     }
 
     /// Passes an error of a call on this communicator to its error handler.

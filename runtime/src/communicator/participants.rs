@@ -30,6 +30,8 @@ pub(super) struct Participants<'a> {
     root: u32,
     context: u32,
     tag: i32,
+    /// The window whose ranks they are, if they exchange in its name.
+    window: Option<u32>,
 }
 
 /// Offset and length of a communicator's barrier, or the class and text of rank 0's error.
@@ -45,7 +47,7 @@ impl<'a> Participants<'a> {
         context: u32,
         tag: i32,
     ) -> Participants<'a> {
-        Participants { process, group, rank, root: 0, context, tag }
+        Participants { process, group, rank, root: 0, context, tag, window: None }
     }
 
     /// The byte strings of all ranks, by rank (Bruck's algorithm).
@@ -302,7 +304,9 @@ impl<'a> Participants<'a> {
             }
             let Some(number) = receiving else { return Ok(Vec::new()) };
             self.process.note_wait(from);
-            let received = self.process.wait_among(self.group, |state| state.take_received(number));
+            let received = self
+                .process
+                .wait_among(self.group, self.window, |state| state.take_received(number));
             received.map(|delivery| delivery.bytes)
         };
         both().inspect_err(|_: &Error| {
@@ -328,7 +332,8 @@ impl<'a> Participants<'a> {
     /// Waits until the message has gone. The number is invalid afterwards, even after an error.
     fn finish_send(&self, to: u32, number: u64) -> Result<()> {
         self.process.note_wait(Some(to));
-        let sent = self.process.wait_among(self.group, |state| state.take_sent(number));
+        let sent =
+            self.process.wait_among(self.group, self.window, |state| state.take_sent(number));
         sent.inspect_err(|_| self.process.engine().state().forget_send(number))
     }
 }
@@ -349,8 +354,8 @@ impl Communicator {
     ) -> Result<Vec<T>> {
         let Communicator { shared } = self;
         let (context, tag) = (self.context(Channel::Windows), window as i32);
-        Participants::new(&shared.process, &shared.group, shared.rank, context, tag)
-            .allgather_values(mine)
+        let all = Participants::new(&shared.process, &shared.group, shared.rank, context, tag);
+        Participants { window: Some(window), ..all }.allgather_values(mine)
     }
 
     /// The values of all ranks, by rank. Collective.

@@ -69,7 +69,7 @@ impl State {
         self.peers.stream_or_own(peer)
     }
 
-    /// The flag that is set once a peer is lost, to be read without the engine's lock.
+    /// The flag that is set once a peer or a window is lost, to be read without the engine's lock.
     pub(crate) fn bereft(&self) -> Arc<AtomicBool> {
         self.peers.bereft().clone()
     }
@@ -83,6 +83,27 @@ impl State {
     /// The error of a call that all ranks of a group have to join, if one of them is lost.
     pub(crate) fn dead_among(&self, group: &Group) -> Option<Error> {
         self.peers.dead_among(group)
+    }
+
+    /// The error of a call that all ranks of a group have to join, possibly of a window's: a rank
+    /// is lost, or the window is poisoned.
+    pub(crate) fn lost_among(&self, group: &Group, window: Option<u32>) -> Option<Error> {
+        window.and_then(|window| self.poisoned(window)).or_else(|| self.dead_among(group))
+    }
+
+    /// The error of a call that waits for another rank of a window, if the window is poisoned.
+    pub(crate) fn poisoned(&self, window: u32) -> Option<Error> {
+        self.poisoned.error(window)
+    }
+
+    /// Notes that this rank has poisoned a window of a group.
+    pub(crate) fn note_poisoned(&mut self, window: u32, group: &Group) {
+        self.poisoned.note(window, group, &self.peers);
+    }
+
+    /// Sends peers the news of the windows that this rank has poisoned.
+    pub(crate) fn tell_poisoned(&mut self) {
+        self.poisoned.tell(&self.peers, &mut self.outbox);
     }
 
     /// Whether the link has failed.

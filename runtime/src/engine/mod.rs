@@ -22,6 +22,7 @@
 //! | messages between two ranks | Eager Announce Clear Bulk | [`messages`] |
 //! | credit for short messages | Credit | [`outbox`] |
 //! | barriers by messages | Meet | [`meetings`] |
+//! | windows in whose epochs a rank panicked | Poison | [`poison`] |
 //! | `--check` | Note | [`notes`] |
 //! | streams of several frames | More Cut | [`streams`] |
 //!
@@ -42,6 +43,7 @@ mod operation;
 mod origin;
 mod outbox;
 mod peers;
+mod poison;
 mod progress;
 mod reply;
 mod scatter;
@@ -69,6 +71,7 @@ use notes::Notes;
 use origin::{Operations, ShippedForms};
 use outbox::Outbox;
 use peers::Peers;
+use poison::Poisoned;
 use reply::acknowledge;
 use streams::{Sink, Stream, Streams};
 use target::{Fetched, LONGEST_FORM, Target};
@@ -109,6 +112,7 @@ pub(crate) struct State {
     locks: Locks,
     messages: Messages,
     meetings: Meetings,
+    poisoned: Poisoned,
     /// Whether a frame has arrived, since the last question, that is no answer.
     asked: bool,
 }
@@ -133,6 +137,7 @@ impl Engine {
             locks: Locks::new(me.rank),
             messages: Messages::default(),
             meetings: Meetings::default(),
+            poisoned: Poisoned::default(),
             asked: false,
         };
         Engine { state, link, tap: Tap::default() }
@@ -237,6 +242,7 @@ impl State {
                 locks.handle_unlock(peer, brief, target.exposures(), notes, outbox)?;
             }
             Kind::Post => target.exposures().handle_signal(peer, context, Tally::Posts),
+            Kind::Poison => self.poisoned.handle_poison(peer, context, &self.peers),
             Kind::Complete => target.exposures().handle_signal(peer, context, Tally::Completes),
             kind => return Err(format!("a {kind:?} with a short header")),
         }

@@ -31,7 +31,7 @@ impl Me {
 pub(super) struct Peers {
     me: Me,
     ranks: Vec<Peer>,
-    /// Whether a peer died. The process reads it without the engine's lock.
+    /// Whether a peer died or a window was poisoned. The process reads it without the engine's lock.
     bereft: Arc<AtomicBool>,
     /// Peers that died and that the link has not given up yet.
     dead: Vec<u32>,
@@ -156,7 +156,12 @@ impl Peers {
         group.processes().iter().find(lost).and_then(|&rank| self.gone(rank))
     }
 
-    /// The flag that is set once a peer is lost, to be read without the engine's lock.
+    /// Notes the loss of a peer or of a window.
+    pub(super) fn note_loss(&self) {
+        self.bereft.store(true, Ordering::Relaxed);
+    }
+
+    /// The flag that is set once a peer or a window is lost, to be read without the engine's lock.
     pub(super) fn bereft(&self) -> &Arc<AtomicBool> {
         &self.bereft
     }
@@ -172,11 +177,12 @@ impl Peers {
             true => tracing::debug!(rank = self.me.rank, peer = rank, "a peer has finalized"),
             false => tracing::warn!(rank = self.me.rank, peer = rank, why, "lost a peer"),
         }
-        if !gone.finalized {
-            self.bereft.store(true, Ordering::Relaxed);
+        let finalized = gone.finalized;
+        peer.gone = Some(gone);
+        if !finalized {
+            self.note_loss();
             self.dead.push(rank);
         }
-        peer.gone = Some(gone);
         true
     }
 

@@ -386,6 +386,16 @@ pub enum ErrorKind {
     /// The window is freed (rule 25).
     #[error("the window is freed: make all calls on it before free")]
     WindowFreed,
+    /// A rank panicked within an epoch of the window, so its calls no longer pair off with those of
+    /// the other ranks.
+    #[error(
+        "rank {by} panicked within an epoch of the window, which no rank can synchronise any more: read this rank's own \
+         memory if you need it, drop the window, and make another"
+    )]
+    WindowPoisoned {
+        /// The rank that panicked.
+        by: u32,
+    },
     /// An argument of a call that makes a window is wrong (rule 26).
     #[error("{problem}")]
     WindowArgument {
@@ -602,7 +612,7 @@ impl ErrorKind {
             | ErrorKind::Circle(_) => Class::RmaSync,
             ErrorKind::Assert { .. } => Class::Assert,
             ErrorKind::LockType(_) => Class::Locktype,
-            ErrorKind::WindowFreed => Class::Win,
+            ErrorKind::WindowFreed | ErrorKind::WindowPoisoned { .. } => Class::Win,
             ErrorKind::Flavor { .. } => Class::RmaFlavor,
             ErrorKind::NotShared(_) => Class::RmaShared,
             ErrorKind::AttachedTwice { .. } | ErrorKind::NoAddress { .. } | ErrorKind::Detached => {

@@ -48,8 +48,10 @@ pub(crate) struct Process {
     server: Mutex<Option<JoinHandle<()>>>,
     /// The count of job events of which the engine knows.
     events: AtomicU32,
-    /// Whether the engine has lost a peer, readable without its lock.
+    /// Whether the engine has lost a peer or a window, readable without its lock.
     bereft: Arc<AtomicBool>,
+    /// Whether peers don't know yet of a window that this rank has poisoned.
+    untold: AtomicBool,
     life: AtomicU8,
     /// Locked while a communicator or window is made.
     making: Mutex<()>,
@@ -269,20 +271,37 @@ impl Process {
         self.life.load(Ordering::Acquire) == Life::Finalized as u8
     }
 
-    /// Whether this rank has lost a peer, which is dead or out of reach.
+    /// Whether this rank has lost a peer, which is dead or out of reach, or a window, which is
+    /// poisoned.
     #[inline]
     pub(crate) fn is_bereft(&self) -> bool {
         self.bereft.load(Ordering::Relaxed)
     }
 
-    /// Refuses a group that has lost a rank.
+    /// Refuses a group that has lost a rank, and a poisoned window.
     ///
     /// # Errors
-    /// PROC_ABORTED if a rank of the group is lost.
-    pub(crate) fn check_living(&self, group: &Group) -> Result<()> {
-        match self.is_bereft().then(|| self.engine().state().dead_among(group)).flatten() {
-            Some(error) => Err(error),
-            None => Ok(()),
+    /// PROC_ABORTED if a rank of the group is lost. WIN if the window is poisoned.
+    pub(crate) fn check_living(&self, group: &Group, window: Option<u32>) -> Result<()> {
+        let lost = || self.engine().state().lost_among(group, window);
+        self.is_bereft().then(lost).flatten().map_or(Ok(()), Err)
+    }
+
+    /// Notes that a panic of this rank has poisoned a window. Its peers learn of it later, by
+    /// [`tell_poisoned`](Process::tell_poisoned): if the panic ends the rank, its end is their news.
+    pub(crate) fn poison(&self, window: u32, group: &Group) {
+        self.engine().state().note_poisoned(window, group);
+        self.untold.store(true, Ordering::Relaxed);
+    }
+
+    /// Sends peers the news that this rank has poisoned a window, if it goes on after its panic.
+    #[inline]
+    pub(crate) fn tell_poisoned(&self) {
+        if self.untold.load(Ordering::Relaxed) && !std::thread::panicking() {
+            self.untold.store(false, Ordering::Relaxed);
+            let mut engine = self.engine();
+            engine.state().tell_poisoned();
+            engine.progress();
         }
     }
 

@@ -127,6 +127,7 @@ impl Setup {
             progress,
             unserved: AtomicBool::new(false),
             server: Mutex::default(),
+            untold: AtomicBool::new(false),
             life: AtomicU8::new(Life::Starting as u8),
             making: Mutex::default(),
             next_window: AtomicU32::new(1),
@@ -158,7 +159,7 @@ impl Setup {
             false => Meeting::Messages(Venue::Communicator(Context::WORLD.number())),
         };
         // Ranks accept other frames only from ranks that they know.
-        process.meet(&meeting, &group, me.rank)?;
+        process.meet(&meeting, &group, me.rank, None)?;
         process.note(Activity::Computing, 0);
         process.life.store(Life::Ready as u8, Ordering::Release);
         tracing::info!(rank = me.rank, size = me.size, architecture = %me.architecture, ?routes, "initialized");

@@ -104,6 +104,7 @@ impl Process {
                 idle = if moved { 0 } else { idle + polls };
                 continue;
             }
+            self.tell_poisoned();
             let found = self.waiter.sleep(|| {
                 // The bell is armed only now, so an abort since the last poll didn't ring.
                 let (moved, outcome) = self.progress_and_poll(&mut self.engine(), &mut poll, true);
@@ -184,18 +185,24 @@ impl Process {
         if self.unserved.load(Ordering::Relaxed) { self.poll() } else { Ok(()) }
     }
 
-    /// Waits until all ranks of a group have entered the barrier; this process is rank `rank`. A
-    /// rank that has lost a member doesn't enter. Otherwise ranks that failed in different passes
-    /// of the barrier could take each other's signals for a success.
-    pub(crate) fn meet(&self, meeting: &Meeting, group: &Group, rank: u32) -> Result<()> {
-        self.check_living(group)?;
+    /// Waits until all ranks of a group have entered the barrier, which may be a window's; this
+    /// process is rank `rank`. A rank that has lost a member doesn't enter. Otherwise ranks that
+    /// failed in different passes of the barrier could take each other's signals for a success.
+    pub(crate) fn meet(
+        &self,
+        meeting: &Meeting,
+        group: &Group,
+        rank: u32,
+        window: Option<u32>,
+    ) -> Result<()> {
+        self.check_living(group, window)?;
         match meeting {
-            Meeting::Flags(barrier) => self.meet_by_flags(barrier),
-            Meeting::Messages(venue) => self.meet_at(*venue, group, rank),
+            Meeting::Flags(barrier) => self.meet_by_flags(barrier, window),
+            Meeting::Messages(venue) => self.meet_by_messages(*venue, group, rank, window),
         }
     }
 
-    fn meet_by_flags(&self, barrier: &Barrier) -> Result<()> {
+    fn meet_by_flags(&self, barrier: &Barrier, window: Option<u32>) -> Result<()> {
         let mut entered = barrier.enter();
         if self.spin(|| barrier.poll(&mut entered, false)) {
             return self.oblige();
@@ -204,13 +211,23 @@ impl Process {
             if barrier.poll(&mut entered, arming) {
                 return Some(Ok(()));
             }
-            state.dead_among(barrier.group()).map(Err)
+            state.lost_among(barrier.group(), window).map(Err)
         })
     }
 
     /// A barrier by messages, which needs no shared memory. See [`meet`](Process::meet).
     pub(crate) fn meet_at(&self, venue: Venue, group: &Group, rank: u32) -> Result<()> {
-        self.check_living(group)?;
+        self.meet_by_messages(venue, group, rank, None)
+    }
+
+    fn meet_by_messages(
+        &self,
+        venue: Venue,
+        group: &Group,
+        rank: u32,
+        window: Option<u32>,
+    ) -> Result<()> {
+        self.check_living(group, window)?;
         let mut engine = self.engine();
         engine.state().enter_meeting(venue, group, rank);
         engine.progress();
@@ -220,18 +237,20 @@ impl Process {
             if arming {
                 self.note_wait(Some(awaited));
             }
-            state.dead_among(group).map(Err)
+            state.lost_among(group, window).map(Err)
         })
     }
 
-    /// Waits for `poll` as a member of a group. The call fails if any member dies, since members
-    /// that know of it may have left the call already.
+    /// Waits for `poll` as a member of a group, possibly of a window's. The call fails if any
+    /// member dies or has poisoned the window, since members that know of it may have left the
+    /// call already.
     pub(crate) fn wait_among<T>(
         &self,
         group: &Group,
+        window: Option<u32>,
         mut poll: impl FnMut(&mut State) -> Option<Result<T>>,
     ) -> Result<T> {
-        self.wait(|state, _| poll(state).or_else(|| state.dead_among(group).map(Err)))
+        self.wait(|state, _| poll(state).or_else(|| state.lost_among(group, window).map(Err)))
     }
 
     /// Under `--check`: fails if this rank waits in a circle of ranks whose calls have lasted so

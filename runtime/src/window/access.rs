@@ -105,9 +105,8 @@ impl Epochs {
     /// Rule 1, for an operation on PROC_NULL.
     pub(super) fn check_open(&self) -> Result<()> {
         match self.state.get() {
-            EpochState::Freed => Err(ErrorKind::WindowFreed.into()),
             EpochState::Closed => Err(ErrorKind::Epoch(NO_EPOCH).into()),
-            _ => Ok(()),
+            state => check_usable(state),
         }
     }
 
@@ -116,9 +115,19 @@ impl Epochs {
     pub(super) fn check_passive(&self) -> Result<()> {
         match self.state.get() {
             EpochState::Locks(_) | EpochState::LockAll { .. } => Ok(()),
-            EpochState::Freed => Err(ErrorKind::WindowFreed.into()),
-            _ => Err(ErrorKind::Epoch(NOT_PASSIVE).into()),
+            state => {
+                check_usable(state)?;
+                Err(ErrorKind::Epoch(NOT_PASSIVE).into())
+            }
         }
+    }
+
+    /// No rank can use the window any more, since one panicked within an epoch.
+    pub(super) fn poison(&self, by: u32) {
+        self.enter(EpochState::Poisoned(by));
+        self.opened.take();
+        self.claims.set(false);
+        self.posted.take();
     }
 
     /// The permission to operate on a target, if the epoch gives it without further action.
@@ -228,6 +237,11 @@ impl Epochs {
         self.stored.set(false);
         self.posted.take().unwrap_or_default()
     }
+}
+
+/// Refuses a window in a state in which no call can use it.
+pub(super) fn check_usable(state: EpochState) -> Result<()> {
+    state.over().map_or(Ok(()), |over| Err(over.into()))
 }
 
 const NO_EPOCH: &str = "an operation needs an access epoch to its target: make it between two fences, within a lock, or \

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use shipable::Element;
 use shipable::reduce::Op;
 
+use super::access::check_usable;
 use super::check::check;
 use super::claim::{lock_own, note_pointer};
 use super::info::{AccumulateOps, Info};
@@ -24,6 +25,7 @@ use super::state::{FREE_IN_EPOCH, Step};
 use super::sync::fence::fence;
 use super::sync::flush::{flush, sync};
 use super::sync::lock::{LockType, lock, lock_all, unlock, unlock_all};
+use super::sync::poison::{poison, poisoned};
 use super::sync::pscw::{complete, post, start, test, wait};
 use super::waiting::drain;
 use crate::assert::Assert;
@@ -479,6 +481,12 @@ impl Core {
         drain(&self.parts);
     }
 
+    /// This rank panics within an epoch.
+    #[cold]
+    pub(super) fn poison(&self) {
+        poison(&self.parts);
+    }
+
     /// Takes this rank's own lock, if lock_all promised it.
     #[inline]
     pub(super) fn lock_own(&self) -> Result<()> {
@@ -510,6 +518,7 @@ impl Core {
         };
         let set = || -> Result<()> {
             process.ready()?;
+            check_usable(parts.epochs().state())?;
             Info::check_equal(&process.during(Activity::SetInfo, id, gather)?)?;
             let Info { accumulate_ordering, accumulate_ops, .. } = *info;
             parts.set_info(Info { accumulate_ordering, accumulate_ops, ..parts.info() });
@@ -536,6 +545,7 @@ impl Core {
 
     /// Attaches memory to a dynamic window: the attachment's number and its address.
     pub(super) fn attach(&self, memory: Exposed, is_enclosed: bool) -> Result<(u64, i64)> {
+        check_usable(self.parts.epochs().state())?;
         if !is_enclosed {
             self.note_pointer()?;
         }
@@ -570,7 +580,7 @@ impl Core {
             // The other ranks wait for this one even where its callbacks refuse.
             cleared = self.card.clear(None);
             let agreed = communicator.announce(|| format!("free of window {id}"), caller);
-            let met = agreed.and_then(|()| parts.peers().meet());
+            let met = agreed.and_then(|()| parts.peers().meet(id));
             let closed = met.and_then(|()| {
                 process.engine().state().close_window(id);
                 communicator.rendezvous_behind(id)
@@ -597,6 +607,9 @@ impl Core {
     /// Gives an error of a call its place, and the window's error handler the error.
     #[cold]
     pub(super) fn failed(&self, error: Error, call: &'static str, target: Option<i32>) -> Error {
+        if let ErrorKind::WindowPoisoned { by } = error.kind() {
+            poisoned(&self.parts, *by);
+        }
         let error = error.at(|| self.place(call, target, None));
         self.raise(error.within(|| self.parts.epochs().state().to_string()))
     }

@@ -150,9 +150,14 @@ impl Peers {
         &self.control
     }
 
-    /// Waits until all ranks of the window have called it.
-    pub(super) fn meet(&self) -> Result<()> {
-        self.communicator.meet(&self.meeting)
+    /// Waits until all ranks of the window with this number have called it.
+    pub(super) fn meet(&self, window: u32) -> Result<()> {
+        self.communicator.meet_at(&self.meeting, window)
+    }
+
+    /// The ranks that an operation or synchronisation of this rank has named.
+    pub(super) fn named(&self) -> impl Iterator<Item = &Target> {
+        self.targets.iter().filter_map(|line| line.target.get().map(|target| &**target))
     }
 
     /// The number of ranks.

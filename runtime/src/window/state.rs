@@ -25,6 +25,8 @@ pub(super) enum EpochState {
     },
     /// The window is freed.
     Freed,
+    /// This rank of the job panicked within an epoch.
+    Poisoned(u32),
 }
 
 /// A call that changes the state.
@@ -68,11 +70,21 @@ impl fmt::Display for EpochState {
             EpochState::Locks(targets) => write!(f, "{targets} targets locked"),
             EpochState::LockAll { .. } => f.write_str("all targets locked"),
             EpochState::Freed => f.write_str("freed"),
+            EpochState::Poisoned(_) => f.write_str("poisoned"),
         }
     }
 }
 
 impl EpochState {
+    /// The error of every call, if the window can't be used any more.
+    pub(super) fn over(self) -> Option<ErrorKind> {
+        match self {
+            EpochState::Freed => Some(ErrorKind::WindowFreed),
+            EpochState::Poisoned(by) => Some(ErrorKind::WindowPoisoned { by }),
+            _ => None,
+        }
+    }
+
     /// The state after a call. `used` is whether the fence epoch has had an operation. Until then,
     /// the epoch isn't open, and any other epoch may begin.
     #[inline]
@@ -80,7 +92,7 @@ impl EpochState {
         use EpochState::*;
         let free = matches!(self, Closed) || matches!(self, Fence(_)) && !used;
         match (self, step) {
-            (Freed, _) => Err(ErrorKind::WindowFreed),
+            (Freed | Poisoned(_), _) => Err(self.over().unwrap_or(ErrorKind::WindowFreed)),
             (Closed, Step::Fence { succeeds: true }) => Ok(Fence(1)),
             (Fence(number), Step::Fence { succeeds: true }) => Ok(Fence(number + 1)),
             (Closed | Fence(_), Step::Fence { succeeds: false }) => Ok(Closed),
@@ -125,7 +137,7 @@ mod tests {
     const ALL: Step = Step::LockAll { unchecked: false };
     const FENCE: Step = Step::Fence { succeeds: true };
     const LAST: Step = Step::Fence { succeeds: false };
-    const STATES: [EpochState; 7] = [
+    const STATES: [EpochState; 8] = [
         EpochState::Closed,
         EpochState::Fence(1),
         EpochState::Started(2),
@@ -133,6 +145,7 @@ mod tests {
         EpochState::Locks(2),
         EpochState::LockAll { unchecked: false },
         EpochState::Freed,
+        EpochState::Poisoned(3),
     ];
 
     /// Each call, with the indices of the `STATES` in which it is legal: with a used and with an
@@ -156,9 +169,10 @@ mod tests {
                     let after = state.after(step, is_used);
                     assert_eq!(after.is_ok(), legal.contains(&at), "{step:?} in {state:?}");
                     if let Err(error) = after {
-                        let freed = matches!(error, ErrorKind::WindowFreed);
-                        assert_eq!(freed, state == EpochState::Freed);
-                        assert!(freed || error.to_string().contains("(rule "), "{error}");
+                        let over = state.over().map(|over| over.to_string());
+                        let text = error.to_string();
+                        assert_eq!(over.unwrap_or_else(|| text.clone()), text);
+                        assert!(state.over().is_some() || text.contains("(rule "), "{error}");
                     }
                 }
             }

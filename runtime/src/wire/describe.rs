@@ -71,7 +71,7 @@ pub fn describe(bytes: &[u8]) -> Option<Description> {
                     description.window = Some(brief.context);
                     description.text = Some(format!("{} done", brief.value));
                 }
-                Kind::Lock | Kind::Unlock | Kind::Post | Kind::Complete => {
+                Kind::Lock | Kind::Unlock | Kind::Post | Kind::Complete | Kind::Poison => {
                     description.window = Some(brief.context);
                 }
                 Kind::Meet => description.text = Some(format!("meeting {}", brief.value)),

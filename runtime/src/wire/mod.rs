@@ -83,16 +83,18 @@ pub enum Kind {
     Ping = 25,
     /// Enters a meeting on a communicator or window.
     Meet = 26,
+    /// The sender has panicked within an epoch of a window, which no rank can synchronise any more.
+    Poison = 27,
 }
 
 impl Kind {
     /// The kind with this code on the wire.
     pub(crate) fn from_wire(code: u8) -> Option<Kind> {
         use Kind::*;
-        const KINDS: [Kind; 26] = [
+        const KINDS: [Kind; 27] = [
             Hello, Define, Retire, Put, Get, Reply, Ack, Refuse, Eager, Announce, Clear, Bulk,
             Credit, More, Cut, Lock, Unlock, Post, Complete, Accumulate, Fetch, Swap, Done, Note,
-            Ping, Meet,
+            Ping, Meet, Poison,
         ];
         KINDS.get(usize::from(code).checked_sub(1)?).copied()
     }
@@ -124,7 +126,7 @@ impl Kind {
     pub(crate) fn is_long(self) -> bool {
         use Kind::*;
         let short = matches!(self, Retire | Ack | Clear | Credit | More | Cut | Done);
-        !short && !matches!(self, Lock | Unlock | Post | Complete | Ping | Meet)
+        !short && !matches!(self, Lock | Unlock | Post | Complete | Ping | Meet | Poison)
     }
 }
 
@@ -481,8 +483,8 @@ mod tests {
     fn bytes_that_are_no_frame_are_not_decoded() {
         assert_eq!(Frame::decode(&[]), None);
         assert_eq!(Frame::decode(&[0; 64]), None);
-        assert_eq!(Frame::decode(&[27; 64]), None);
-        for kind in 1..=26u8 {
+        assert_eq!(Frame::decode(&[28; 64]), None);
+        for kind in 1..=27u8 {
             let size = if Kind::from_wire(kind).unwrap().is_long() { 64 } else { 32 };
             for length in 1..size {
                 assert_eq!(Frame::decode(&vec![kind; length]), None, "{kind} {length}");

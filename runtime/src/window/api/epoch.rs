@@ -370,8 +370,8 @@ impl<'scope> Passive<'scope, '_> {
     }
 }
 
-/// Runs the body of an open epoch, and then the call that closes it, even if the body fails. A rank
-/// that panics doesn't call it, since it meets no other rank any more.
+/// Runs the body of an open epoch, and then the call that closes it, even if the body fails. If the
+/// body panics, the window is poisoned instead.
 #[inline]
 pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
     core: &'core Core,
@@ -386,6 +386,9 @@ pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
             }
             // Afterwards no operation holds a buffer.
             core.drain();
+            if panicking {
+                core.poison();
+            }
         },
         |scope| body(&Epoch { scope, core }),
     );

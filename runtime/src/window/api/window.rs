@@ -36,6 +36,9 @@ pub enum Allocated {}
 /// A window over the user's memory gives it back when it is freed. A window that is dropped instead
 /// stays open to the other ranks, with its memory, until the end of the job.
 ///
+/// A panic within an epoch poisons the window. If the program catches the panic, every later epoch,
+/// operation, `set_info` and `free` returns an error of class WIN, at the other ranks too.
+///
 /// Ranks of one host with the same data representation are called *like ranks*. They access each
 /// other's memory directly if it is in shared memory.
 ///
@@ -233,6 +236,15 @@ impl<M: Memory> Window<M> {
     }
 }
 
+/// Poisons the window when dropped: a panic ends a chain of fences whose other ranks go on.
+struct PoisonOnDrop<'a>(&'a Core);
+
+impl Drop for PoisonOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.poison();
+    }
+}
+
 impl<M> Window<M> {
     /// Runs one fence epoch: a fence, the operations of `body`, and a fence that closes the epoch
     /// (MPI-5.0 section 12.5.1). Collective.
@@ -349,7 +361,9 @@ impl<M> Window<M> {
             // A rank that returns an earlier error here has joined the opening fence, and the
             // others go on.
             opened => {
+                let guard = PoisonOnDrop(&self.core);
                 let outcome = body(&mut Chain::new(&self.core));
+                std::mem::forget(guard);
                 self.core.end_fences();
                 opened.and(outcome)
             }

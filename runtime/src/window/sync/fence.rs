@@ -44,7 +44,7 @@ pub(in crate::window) fn fence(parts: &Parts, assert: Assert) -> Result<()> {
         }),
         false => Ok(()),
     };
-    let met = announced.and_then(|()| peers.meet());
+    let met = announced.and_then(|()| peers.meet(parts.id()));
     if no_put && !promised {
         control.set_no_put(true);
     }

@@ -4,6 +4,7 @@ use crate::engine::State;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
 use crate::memory::full_barrier;
+use crate::window::access::check_usable;
 use crate::window::claim::NOT_LOCKED;
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
@@ -35,14 +36,10 @@ pub(in crate::window) fn flush(parts: &Parts, rank: Option<i32>) -> Result<()> {
 
 /// Orders this rank's own loads and stores of its window against those of others.
 pub(in crate::window) fn sync(parts: &Parts) -> Result<()> {
-    match parts.epochs().state() {
-        EpochState::Freed => Err(ErrorKind::WindowFreed.into()),
-        _ => {
-            full_barrier();
-            parts.epochs().forget_stores();
-            parts.process().oblige()
-        }
-    }
+    check_usable(parts.epochs().state())?;
+    full_barrier();
+    parts.epochs().forget_stores();
+    parts.process().oblige()
 }
 
 /// Waits until the operations on a target, or on all, are done. The error is the first of theirs.

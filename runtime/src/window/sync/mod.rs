@@ -4,4 +4,5 @@
 pub(super) mod fence;
 pub(super) mod flush;
 pub(super) mod lock;
+pub(super) mod poison;
 pub(super) mod pscw;

@@ -7,6 +7,7 @@ use crate::engine::State;
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
+use crate::window::access::check_usable;
 use crate::window::parts::Parts;
 use crate::window::peers::{Location, Target};
 use crate::window::state::{Access, EpochState, Step};
@@ -66,9 +67,7 @@ pub(in crate::window) fn post(parts: &Parts, group: &Group, assert: Assert) -> R
     let (peers, epochs) = (parts.peers(), parts.epochs());
     parts.process().ready()?;
     assert.allowed("post", Assert::NOCHECK | Assert::NOSTORE | Assert::NOPUT)?;
-    if epochs.state() == EpochState::Freed {
-        return Err(ErrorKind::WindowFreed.into());
-    }
+    check_usable(epochs.state())?;
     if epochs.is_posted() {
         return Err(ErrorKind::Epoch(POSTED_TWICE).into());
     }
@@ -116,6 +115,7 @@ fn await_unlocked(parts: &Parts) -> Result<()> {
 /// Waits until all ranks of the post's group have completed.
 pub(in crate::window) fn wait(parts: &Parts) -> Result<()> {
     let (process, peers, epochs) = (parts.process(), parts.peers(), parts.epochs());
+    check_usable(epochs.state())?;
     let waited = epochs.with_posted(|origins| -> Result<()> {
         let origins = origins.ok_or(ErrorKind::Epoch(WAIT_WITHOUT))?;
         if all(parts, origins, |origin| has_completed(parts, origin)) {
@@ -134,6 +134,7 @@ pub(in crate::window) fn wait(parts: &Parts) -> Result<()> {
 /// Whether all ranks of the post's group have completed. If so, the exposure has ended.
 pub(in crate::window) fn test(parts: &Parts) -> Result<bool> {
     let (process, peers, epochs) = (parts.process(), parts.peers(), parts.epochs());
+    check_usable(epochs.state())?;
     let done = epochs.with_posted(|origins| -> Result<bool> {
         let origins = origins.ok_or(ErrorKind::Epoch(WAIT_WITHOUT))?;
         let is_done = || all(parts, origins, |origin| has_completed(parts, origin));
@@ -150,7 +151,8 @@ pub(in crate::window) fn test(parts: &Parts) -> Result<bool> {
             }
         }
         let is_done = is_done();
-        match engine.state().broken().filter(|_| !is_done) {
+        let poisoned = engine.state().poisoned(parts.id());
+        match poisoned.or_else(|| engine.state().broken()).filter(|_| !is_done) {
             Some(error) => Err(error),
             None => Ok(is_done),
         }
@@ -211,6 +213,7 @@ fn await_tallies(parts: &Parts, tally: Tally, ranks: &[u32]) -> Result<()> {
                         let gone = state.gone(target.peer)?;
                         (!heard(target, false)).then_some(gone)
                     });
+                    let lost = lost.or_else(|| state.poisoned(parts.id()));
                     return lost.map(Err);
                 }
                 left.next();
