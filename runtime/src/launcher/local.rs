@@ -4,18 +4,19 @@
 //! poll(2), and [`LocalRanks::handle`] turns readiness into [`Event`]s. [`LocalRanks::act`]
 //! executes a [`Command`]. The module makes no decisions: the launcher makes them from the events.
 
-use longshore_transport::{JobState, Note, RankState, Segment};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::Signal;
-use nix::sys::socket::{MsgFlags, recv, send};
-use nix::unistd::{AccessFlags, access};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
+
+use longshore_transport::{JobState, Note, RankState, Segment};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use nix::sys::socket::{MsgFlags, recv, send};
+use nix::unistd::{AccessFlags, access};
 
 use super::Error;
 use super::message::{Command, Event, Member, Orders};

@@ -94,8 +94,8 @@ pub use structure::{Block, Members};
 ///
 /// - Any bytes in place of the bytes that the datatype covers must be a valid value of the type.
 /// - The type has no interior mutability.
-/// - On [`Architecture::NATIVE`](crate::Architecture::NATIVE), the datatype's items lie inside of the type, its lower bound is
-///   0, and its extent is the type's size.
+/// - On [`Architecture::NATIVE`](crate::Architecture::NATIVE), the datatype's items lie inside of
+///   the type, its lower bound is 0, and its extent is the type's size.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be shipped: it is no element",
     label = "not an element",
