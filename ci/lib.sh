@@ -41,9 +41,9 @@ workspace_with_fabric() {
     [[ " ${WORKSPACE[*]} " == *" --features "* ]] || skip "no libfabric"
 }
 
-# Arguments with which `cargo test "${WORKSPACE[@]}"` runs only the integration tests of these folders'
-# crates. Steps select tests, not packages: for a part of the workspace, cargo would choose other
-# features of the dependencies, and compile nearly everything again.
+# Arguments with which `cargo test "${WORKSPACE[@]}"` runs only the integration tests of these
+# folders' crates. Steps select tests, not packages: for a part of the workspace, cargo would choose
+# other features of the dependencies, and compile nearly everything again.
 tests_of() {
     local test
     for test in $(printf '%s/tests/*.rs\n' "$@") $(printf '%s/tests/*/main.rs\n' "$@"); do
