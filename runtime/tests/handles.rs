@@ -292,6 +292,34 @@ fn free_handlers_are_called_at_every_free_with_the_handle_still_valid() {
 }
 
 #[test]
+fn a_type_can_be_replaced_by_its_dup_any_number_of_times() {
+    let rank = rank();
+    let types = Types::new(&rank);
+    let mut own = rank.commit(&Datatype::contiguous(2, &Datatype::int()).unwrap()).unwrap();
+    let mut handle = types.insert(own.datatype().clone()).unwrap();
+    for _ in 0..10_000 {
+        own = own.dup().unwrap();
+        let dup = types.dup(handle).unwrap();
+        types.free(handle).unwrap();
+        handle = dup;
+    }
+    assert_eq!(own.extent(), 8);
+    assert_eq!(types.extent(handle).unwrap(), 8);
+    // There is room for more constructors on top.
+    rank.commit(&Datatype::contiguous(2, &types.datatype(handle).unwrap()).unwrap()).unwrap();
+    // The deepest type has dups as well.
+    let mut deep = Datatype::int();
+    while deep.depth() < Datatype::MAX_DEPTH - 1 {
+        deep = Datatype::contiguous(1, &deep).unwrap();
+    }
+    for _ in 0..3 {
+        deep = Datatype::dup(&deep).unwrap();
+    }
+    assert_eq!(deep.depth(), Datatype::MAX_DEPTH);
+    rank.finalize().unwrap();
+}
+
+#[test]
 fn a_form_is_retired_once_when_the_last_of_its_types_goes() {
     let options = Options { routes: Routes::Message, ..Options::default() };
     run(2, &options, |rank| {

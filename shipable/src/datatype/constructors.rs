@@ -267,9 +267,30 @@ impl Datatype {
 
     /// A new datatype that equals the child (`MPI_Type_dup`).
     ///
+    /// Dups of dups nest [`Datatype::MAX_DUPS`] deep, or up to [`Datatype::MAX_DEPTH`] in all. A dup
+    /// of the deepest one is a dup of its child. So a program can replace a type by its dup any number of times.
+    ///
+    /// ```
+    /// use shipable::Datatype;
+    /// let mut pair = Datatype::contiguous(2, &Datatype::int())?;
+    /// for _ in 0..10_000 {
+    ///     pair = Datatype::dup(&pair)?;
+    /// }
+    /// assert_eq!(pair.depth(), 2 + Datatype::MAX_DUPS);
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// TYPE if the tree is deeper than [`Datatype::MAX_DEPTH`].
     pub fn dup(child: &Datatype) -> Result<Datatype> {
+        let child = match child.node() {
+            Node::Dup { child: inner }
+                if child.is_deepest_dup() || child.depth() == Self::MAX_DEPTH =>
+            {
+                inner
+            }
+            _ => child,
+        };
         Datatype::of_one("dup", child, Some(1), Node::Dup { child: child.clone() })
     }
 

@@ -59,6 +59,9 @@ impl Datatype {
     /// The deepest nesting of constructors that is accepted. It bounds the recursion of tree walks.
     pub const MAX_DEPTH: usize = limits::MAX_DEPTH;
 
+    /// The deepest nesting of dups: see [`Datatype::dup`].
+    pub const MAX_DUPS: usize = 16;
+
     #[inline]
     fn tree(&self) -> &Tree {
         match &self.0 {
@@ -99,6 +102,16 @@ impl Datatype {
     #[inline]
     pub fn depth(&self) -> usize {
         self.tree().depth
+    }
+
+    /// Whether this is a dup below which there are as many dups as may nest.
+    fn is_deepest_dup(&self) -> bool {
+        let mut datatype = self;
+        for _ in 0..Datatype::MAX_DUPS {
+            let Node::Dup { child } = datatype.node() else { return false };
+            datatype = child;
+        }
+        true
     }
 
     /// The identity of this object, as a key for tables that visit each shared subtree once. Clones
