@@ -497,4 +497,17 @@ fn operands_outside_of_memory_are_refused() {
     let error =
         sum.take(&stage, &mut sides, 2, &operands[..4], &mut Carry::default(), None).unwrap_err();
     assert!(matches!(error, Error::Position { .. }));
+    // Operands of another size, so the place in the memory's representation would overflow.
+    let wide = Stage::new(Basic::Long.into(), &Architecture::M68K, &Architecture::X86_64).unwrap();
+    let longs = Committed::new(&Datatype::long(), &Architecture::X86_64).unwrap();
+    let sum = Reduction::new(Op::Sum, Basic::Long.into(), &Architecture::X86_64).unwrap();
+    let mut sides = Sides { program: longs.native(), count: 1, memory: ViewMut::new(&mut memory) };
+    for (position, bytes) in [(u64::MAX - 3, 4), (u64::MAX - 3, 0), (8, 4)] {
+        let operands = &operands[..bytes];
+        let error = sum
+            .take(&wide, &mut sides, position, operands, &mut Carry::default(), None)
+            .unwrap_err();
+        assert!(matches!(error, Error::Position { .. }), "{position}: {error}");
+        assert!(error.to_string().contains("1 elements of 4 bytes"), "{error}");
+    }
 }

@@ -208,6 +208,12 @@ impl Reduction {
             let problem = "it lies within an element whose start didn't come before".to_owned();
             return Err(Error::Position { position, problem });
         }
+        // So no place of an element overflows below.
+        let elements = target.program.stream_length(target.count)? / self.element();
+        if index > elements {
+            let problem = format!("the stream has {elements} elements of {} bytes", stage.from);
+            return Err(Error::Position { position, problem });
+        }
         let mut input = input;
         let mut fetch =
             |reduction: &Reduction, at: u64, operands: &[u8], target: &mut Sides<'_>| {
