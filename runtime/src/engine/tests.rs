@@ -430,7 +430,7 @@ fn every_operation_on_a_dead_rank_fails() {
 fn fetch(pair: &mut Pair, ticket: &Arc<Ticket>) -> u64 {
     let state = pair.engine.state();
     let operation = Operation { target: 1, window: 1, number: state.operations.ledger(1).issue(1) };
-    let lease = Lease::new(ticket.room().span::<i64>(), Keeper::owner(ticket));
+    let lease = Lease::new(ticket.room().span::<i64>().unwrap(), Keeper::owner(ticket));
     let waiter = Some(ticket.clone());
     let run = Some((0, 8));
     state.expect(operation, Fetch { origin: None, count: 1, run, lease, waiter, bytes: (0, 8) });
@@ -455,7 +455,7 @@ fn a_reply_settles_a_ticket_which_can_be_renewed() {
         assert!(!ticket.is_done() && !Ticket::renew(&ticket), "the engine holds the ticket");
         pair.send(&answer(operation, &number.to_ne_bytes()));
         assert!(ticket.is_done() && ticket.take_failure().is_none());
-        assert_eq!(ticket.room().span::<i64>().peek(0), Some(number));
+        assert_eq!(ticket.room().span::<i64>().unwrap().peek(0), Some(number));
         assert!(Ticket::renew(&ticket) && !ticket.is_done());
     }
     // Several operations at a time, answered in another order.
@@ -464,7 +464,7 @@ fn a_reply_settles_a_ticket_which_can_be_renewed() {
     for at in [1, 2, 0] {
         pair.send(&answer(operations[at], &(at as i64).to_ne_bytes()));
         assert!(others[at].is_done() && Arc::strong_count(&others[at]) == 1);
-        assert_eq!(others[at].room().span::<i64>().peek(0), Some(at as i64));
+        assert_eq!(others[at].room().span::<i64>().unwrap().peek(0), Some(at as i64));
     }
     assert_eq!(pair.engine.state().operations.ledger(1).outstanding(1), 0);
 }

@@ -129,7 +129,7 @@ fn without_padding<T: Element>(elements: Vec<T>) -> Result<Vec<T>> {
     Ok(clean)
 }
 
-/// Room for one element of any type, zero at first.
+/// Room for one element of any predefined type, zero at first.
 #[derive(Default)]
 pub(crate) struct Room(UnsafeCell<[u128; 2]>);
 
@@ -137,9 +137,10 @@ pub(crate) struct Room(UnsafeCell<[u128; 2]>);
 unsafe impl Sync for Room {}
 
 impl Room {
-    /// The room as memory of one element of this type.
-    pub(crate) fn span<T: Element>(&self) -> Span {
-        const { assert!(size_of::<T>() <= size_of::<Room>()) };
-        Span::of(self.0.get().cast::<T>(), 1)
+    /// The room as memory of one element of this type. `None` for an element that is larger than
+    /// any predefined type.
+    pub(crate) fn span<T: Element>(&self) -> Option<Span> {
+        let fits = size_of::<T>() <= size_of::<Room>();
+        fits.then(|| Span::of(self.0.get().cast::<T>(), 1))
     }
 }

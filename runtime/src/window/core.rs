@@ -31,7 +31,7 @@ use super::waiting::drain;
 use crate::assert::Assert;
 use crate::check::Caller;
 use crate::engine::{Ticket, reach};
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Error, ErrorKind, Place, Result, excerpt};
 use crate::flavor::Flavor;
 use crate::group::Group;
 use crate::job::Activity;
@@ -275,7 +275,12 @@ impl Core {
         process.ready().map_err(place)?;
         let datatype = process.elements().in_memory::<T>().map_err(place)?;
         let lane = self.lane();
-        let (ticket, room) = (lane.ticket.clone(), lane.ticket.room().span::<T>());
+        let ticket = lane.ticket.clone();
+        let room = ticket.room().span::<T>().ok_or_else(|| {
+            // Rule 21: there is room for each predefined type.
+            let datatype = excerpt(datatype.datatype());
+            place(ErrorKind::NotPredefined { call, datatype }.into())
+        })?;
         let what = What::Slice { count: 1, element: ElementType::of::<T>() };
         let operand = |at: usize| Span::with_slice(&operands[at..at + 1], |span| span);
         let compare = (operands.len() > 1).then(|| operand(1));

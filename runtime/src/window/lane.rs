@@ -66,7 +66,8 @@ impl Coming {
         let Lane { process, ticket, .. } = &*self.lane;
         let waited = ticket.wait(process, Some(self.call.peer));
         waited.map_err(|error| self.failed(error))?;
-        ticket.room().span::<T>().peek(0).ok_or_else(|| ErrorKind::WindowFreed.into())
+        let value = ticket.room().span::<T>().and_then(|room| room.peek(0));
+        value.ok_or_else(|| ErrorKind::WindowFreed.into())
     }
 
     /// Gives an error of the call its place, and the window's error handler the error.

@@ -314,6 +314,10 @@ fn rule_21_all_sides_must_have_one_predefined_type() {
 fn rule_21_fetch_and_op_and_compare_and_swap_need_one_element() {
     let words = ["takes one element of a predefined type", "fetch_and_op at rank 0"];
     wrong(Class::Type, &words, |epoch, _| epoch.fetch_and_op([1.0f64; 2], 1, 0, Op::Sum).map(drop));
+    // Larger than any predefined type.
+    wrong(Class::Type, &words, |epoch, _| epoch.fetch_and_op([1.0f64; 5], 1, 0, Op::Sum).map(drop));
+    let swap = ["takes one element of a predefined type", "compare_and_swap at rank 0"];
+    wrong(Class::Type, &swap, |epoch, _| epoch.compare_and_swap([1u64; 5], [0; 5], 1, 0).map(drop));
     let words = ["compare_and_swap", "is a floating-point type", "use an integer"];
     wrong(Class::Type, &words, |epoch, _| epoch.compare_and_swap(1.0f64, 0.0, 1, 0).map(drop));
 }
