@@ -438,11 +438,62 @@ fn a_program_that_cannot_start_is_named_with_status_126_or_127() {
         127,
         &["longshore: part 2: can't start ./no-such-program: No such file or directory (os error 2)"],
     );
+    run(&["no-such-program"]).expect(
+        127,
+        &["longshore: part 1: can't start no-such-program: no folder of PATH has a program of this name; \
+           a program in the working directory is ./no-such-program"],
+    );
     let forbidden = run(&["/etc/passwd"]);
     forbidden.expect(
         126,
         &["longshore: part 1: can't start /etc/passwd: Permission denied (os error 13)"],
     );
+}
+
+/// A copy of this test's program with changed bytes.
+fn changed_program(name: &str, change: impl FnOnce(&mut Vec<u8>)) -> String {
+    let path = std::env::temp_dir().join(format!("longshore-{name}-{}", std::process::id()));
+    std::fs::copy(std::env::current_exe().unwrap(), &path).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    change(&mut bytes);
+    std::fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// The C library would start the program through a shell, which complains about its syntax.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_program_of_another_architecture_is_named_with_its_emulator() {
+    const AARCH64: [u8; 2] = [183, 0]; // the machine in the header
+    let path = changed_program("foreign", |bytes| bytes[18..20].copy_from_slice(&AARCH64));
+    let finished = run(&["true", ":", &path]);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(finished.status, 126, "{}", finished.stderr);
+    let message = format!(
+        "longshore: part 2: can't start {path}: it is a program for aarch64, which this machine \
+         (x86-64) can't run: give an emulator before the program, such as qemu-aarch64"
+    );
+    assert!(finished.stderr.starts_with(&message), "{}", finished.stderr);
+    assert!(finished.stderr.ends_with(&format!(" {path}\n")), "{}", finished.stderr);
+}
+
+/// The kernel reports the program itself as missing.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_missing_loader_is_named() {
+    const LOADER: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
+    let path = changed_program("loaderless", |bytes| {
+        let at = bytes.windows(LOADER.len()).position(|window| window == LOADER).unwrap();
+        bytes[at + 1] = b'L';
+    });
+    let finished = run(&[&path]);
+    std::fs::remove_file(&path).unwrap();
+    let message = format!(
+        "longshore: part 1: can't start {path}: it is a program for x86-64, and its loader \
+         /Lib64/ld-linux-x86-64.so.2 isn't installed: install the C library for x86-64, or link \
+         the program statically"
+    );
+    finished.expect(126, &[&message]);
 }
 
 #[test]

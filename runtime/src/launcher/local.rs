@@ -4,8 +4,10 @@
 //! poll(2), and [`LocalRanks::handle`] turns readiness into [`Event`]s. [`LocalRanks::act`]
 //! executes a [`Command`]. The module makes no decisions: the launcher makes them from the events.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -22,6 +24,7 @@ use super::Error;
 use super::message::{Command, Event, Member, Orders};
 use super::output::{OutputStream, write_piece};
 use super::process::{Descriptors, Process, Session};
+use super::program::obstacle;
 use crate::job::env;
 
 /// The longest line of PMI-1 that a rank may send.
@@ -95,6 +98,9 @@ impl LocalRanks {
             ranks: Vec::new(),
             input: Input::default(),
         };
+        for part in orders.members.chunk_by(|a, b| a.part == b.part) {
+            check_program(orders, part[0].part)?;
+        }
         let descriptors = Descriptors::allow(orders.members.len())?;
         for member in &orders.members {
             let rank = station.start_rank(orders, member, is_agent, descriptors)?;
@@ -146,7 +152,7 @@ impl LocalRanks {
                 Error::Start {
                     part: member.part as usize + 1,
                     program: program.path.clone(),
-                    source,
+                    source: explained(source, &program.path),
                 }
             })?;
         let child = process.child();
@@ -328,6 +334,33 @@ impl LocalRanks {
     fn find(&mut self, rank: u32) -> Option<&mut Rank> {
         self.ranks.iter_mut().find(|each| each.rank == rank)
     }
+}
+
+/// Refuses the program of a part that the system would run through a shell, or not at all.
+fn check_program(orders: &Orders, part: u32) -> Result<(), Error> {
+    let program = &orders.programs[part as usize];
+    let own = program.environment.iter().rfind(|(name, _)| name == "PATH");
+    let path = own.map(|(_, path)| path.clone()).or_else(|| std::env::var_os("PATH"));
+    match obstacle(&program.path, orders.folder.as_deref(), path) {
+        None => Ok(()),
+        Some(obstacle) => Err(Error::Start {
+            part: part as usize + 1,
+            program: program.path.clone(),
+            source: io::Error::new(io::ErrorKind::Unsupported, obstacle),
+        }),
+    }
+}
+
+/// The error of a start, with a hint if a program without a path isn't found.
+fn explained(error: io::Error, program: &OsStr) -> io::Error {
+    if error.kind() != io::ErrorKind::NotFound || program.as_bytes().contains(&b'/') {
+        return error;
+    }
+    let name = program.to_string_lossy();
+    let message = format!(
+        "no folder of PATH has a program of this name; a program in the working directory is ./{name}"
+    );
+    io::Error::new(error.kind(), message)
 }
 
 /// Kills all ranks, so that none of them outlives this value, even after an error.

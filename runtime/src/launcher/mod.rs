@@ -36,6 +36,7 @@ mod message;
 mod output;
 mod plan;
 mod process;
+mod program;
 mod remote;
 mod server;
 mod supervisor;
