@@ -296,14 +296,27 @@ pub fn architecture(name: &str) -> Result<Architecture, String> {
 /// are representations of files and buffers.
 ///
 /// # Errors
-/// A representation of files, or an unknown name.
+/// A representation of files, or an unknown name. The message lists the names that a rank can have.
 pub fn of_rank(name: &str) -> Result<(), String> {
-    match [Architecture::EXTERNAL32, Architecture::XDR].contains(&architecture(name)?) {
-        false => Ok(()),
-        true => Err(format!(
+    let is_of_files = |architecture: &Architecture| {
+        [Architecture::EXTERNAL32, Architecture::XDR].contains(architecture)
+    };
+    if name == "native" {
+        return Ok(());
+    }
+    match Architecture::by_name(name) {
+        Ok(found) if is_of_files(&found) => Err(format!(
             "{name} is a representation of files and buffers, which no rank can have: `longshore \
              inspect` shows it, and `longshore bench pack unpack` measures it"
         )),
+        Ok(_) => Ok(()),
+        Err(shipable::Error::UnknownArchitecture { name, .. }) => {
+            let known = Architecture::all().iter().filter(|each| !is_of_files(each));
+            let known: Vec<_> = std::iter::once("native").chain(known.map(|a| a.name())).collect();
+            let known = known.join(", ");
+            Err(shipable::Error::UnknownArchitecture { name, known }.to_string())
+        }
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -450,6 +463,9 @@ mod tests {
     fn representations_of_files_are_refused_for_ranks() {
         assert_eq!(["native", "s390x"].map(of_rank), [Ok(()), Ok(())]);
         assert!(["external32", "xdr"].map(of_rank).iter().all(Result::is_err));
+        let unknown = of_rank("pdp11").unwrap_err();
+        assert!(unknown.contains("use one of native, x86-64"), "{unknown}");
+        assert!(!unknown.contains("external32") && !unknown.contains("xdr"), "{unknown}");
     }
 
     #[test]

@@ -117,7 +117,7 @@ struct Outputs {
 }
 
 const AFTER_HELP: &str = "\
-Exit status: 1 if data was wrong or a job failed; 2 for wrong use; 128 + N after an interruption by signal N. The report
+Exit status: 1 if data was wrong or a job failed; 2 for wrong use; 128 + N after an interruption by signal N. The report \
 then has the measurements made before the interruption.
 
 Examples:
@@ -238,6 +238,11 @@ fn measure(arguments: &Arguments, cases: &[Case]) -> Result<u8, Failure> {
         }
     });
     let &Arguments { quick, validate, .. } = arguments;
+    if cfg!(debug_assertions) {
+        eprintln!(
+            "longshore: this is a debug build, whose figures say nothing: build with `cargo build --release`"
+        );
+    }
     for unused in arguments.choice().unheeded(cases) {
         eprintln!("longshore: {unused}");
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal};
+use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -107,7 +107,7 @@ fn play(
     let mut words: Vec<OsString> = vec!["example".into(), name.into()];
     words.extend(input.iter().map(|input| input.0.clone().into()));
     let mut environment: Vec<(OsString, OsString)> = vec![("LONGSHORE_SHOW".into(), "1".into())];
-    if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+    if crate::has_colours(&std::io::stdout()) {
         environment.push(("LONGSHORE_COLOUR".into(), "1".into()));
     }
     let ranks = u32::try_from(arguments.arch.0.len())?;

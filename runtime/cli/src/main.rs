@@ -7,7 +7,7 @@ mod inspect;
 mod representation;
 mod run;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +45,19 @@ fn main() -> ExitCode {
         Command::Example(example) => example.main(),
         Command::Bench(arguments) => bench::main(arguments),
         Command::BenchRank(rank) => rank.main(),
+    }
+}
+
+/// Whether to write in colours to `stream`: to a terminal that has them, or if the variable
+/// CLICOLOR_FORCE is set, unless NO_COLOR is set.
+fn has_colours(stream: &impl IsTerminal) -> bool {
+    let clicolor = anstyle_query::clicolor();
+    let can = || anstyle_query::term_supports_color() || clicolor == Some(true);
+    match (anstyle_query::no_color(), anstyle_query::clicolor_force(), clicolor) {
+        (true, _, _) => false,
+        (false, true, _) => true,
+        (false, false, Some(false)) => false,
+        (false, false, _) => stream.is_terminal() && can(),
     }
 }
 

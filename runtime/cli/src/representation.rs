@@ -12,23 +12,26 @@ impl Representations {
     /// # Errors
     /// An unknown name, with the list of known ones; a malformed descriptor.
     pub fn parse(text: &str) -> Result<Representations, String> {
-        // A descriptor has commas between its own fields.
-        let names: Vec<_> =
-            if text.starts_with("e=") { vec![text] } else { text.split(',').collect() };
-        for name in &names {
-            architecture(name)?;
-        }
-        Ok(Representations(names.into_iter().map(str::to_owned).collect()))
+        Representations::checked(text, |name| architecture(name).map(drop))
     }
 
     /// Parses a list of representations that ranks can have.
     ///
     /// # Errors
-    /// The errors of [`parse`](Representations::parse); a representation for files and buffers
-    /// only.
+    /// An unknown name, with the list of those that a rank can have; a malformed descriptor; a
+    /// representation for files and buffers only.
     pub fn of_ranks(text: &str) -> Result<Representations, String> {
-        let all = Representations::parse(text)?;
-        all.0.iter().try_for_each(|name| of_rank(name))?;
-        Ok(all)
+        Representations::checked(text, of_rank)
+    }
+
+    fn checked(
+        text: &str,
+        check: impl Fn(&str) -> Result<(), String>,
+    ) -> Result<Representations, String> {
+        // A descriptor has commas between its own fields.
+        let names: Vec<_> =
+            if text.starts_with("e=") { vec![text] } else { text.split(',').collect() };
+        names.iter().try_for_each(|name| check(name))?;
+        Ok(Representations(names.into_iter().map(str::to_owned).collect()))
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches};
 use longshore::job::{Checking, OnDeath, Progress, Routes, env};
 use longshore::launcher::{self, Control, Job};
@@ -20,7 +20,7 @@ use crate::representation::Representations;
 /// precede the first program. All words after a program, up to ':', are that program's arguments.
 #[derive(clap::Args)]
 #[command(
-    override_usage = "longshore run [OPTIONS] [-n N] PROG [ARGS]... [: [-n N] PROG [ARGS]...]...",
+    override_usage = "longshore run [OPTIONS] [-n N] PROG [ARGS]...\n         [: [-n N] PROG [ARGS]...]...",
     after_help = AFTER_HELP
 )]
 pub struct Arguments {
@@ -29,7 +29,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', value_parser = host)]
     host: Vec<launcher::Host>,
     /// Command that starts a program on a host, run as WORDS HOST PROGRAM...; it must pass standard
-    /// input and output through
+    /// input and output through. Quotes keep words together, as in a shell
     #[arg(long, value_name = "WORDS", default_value = launcher::SSH, value_parser = words, requires = "host")]
     start: Words,
     /// Command that runs longshore on the hosts. [default: the path of this executable]
@@ -75,7 +75,7 @@ pub struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
-Exit status: 0 if all ranks exit with 0; otherwise the status of the first failing rank, or 128 + N if signal N
+Exit status: 0 if all ranks exit with 0; otherwise the status of the first failing rank, or 128 + N if signal N \
 killed it. 124 after a timeout; 126 if a program can't be started; 127 if it isn't found; 1 if a host can't be reached.
 
 Examples:
@@ -227,7 +227,7 @@ fn part(number: usize, arguments: PartArguments) -> Result<launcher::Part, clap:
         }
         let hint = match suggestion(&option) {
             Some(suggestion) => format!(": did you mean {suggestion}?"),
-            None => String::new(),
+            None => ": `longshore run --help` lists the options".to_owned(),
         };
         let message = format!("part {number}: unknown option '{option}' before the program{hint}");
         return Err(usage(ErrorKind::UnknownArgument, message));
@@ -246,13 +246,29 @@ fn is_of_job(option: &str) -> bool {
     name.is_some() && command.get_arguments().any(|argument| argument.get_long() == name)
 }
 
-/// The option of this command that corresponds to an `option` of mpiexec or another launcher.
+/// The option of this command that corresponds to an `option` of mpiexec or another launcher, or
+/// that has a similar name.
 fn suggestion(option: &str) -> Option<String> {
     let glued = option.strip_prefix("-np").or(option.strip_prefix("-n"));
     match option.split('=').next() {
         _ if glued.is_some_and(|n| n.parse::<u32>().is_ok()) => Some(format!("-n {}", glued?)),
         Some("-np" | "--np" | "--n" | "--ranks") => Some("-n".to_owned()),
-        _ => option.strip_prefix("-x").map(|variable| format!("-x {variable}")),
+        _ => match option.strip_prefix("-x") {
+            Some(variable) => Some(format!("-x {variable}")),
+            None => similar(option),
+        },
+    }
+}
+
+/// The option of this command whose name clap finds similar to that of `option`.
+fn similar(option: &str) -> Option<String> {
+    let all = Arguments::augment_args(clap::Command::new("run"));
+    let options = all.get_arguments().filter(|argument| !argument.is_positional()).cloned();
+    let command = clap::Command::new("run").no_binary_name(true).args(options);
+    let error = command.try_get_matches_from([option]).err()?;
+    match error.get(ContextKind::SuggestedArg)? {
+        ContextValue::String(suggestion) => Some(suggestion.clone()),
+        _ => None,
     }
 }
 
@@ -307,11 +323,14 @@ fn provider(_: &str) -> Result<String, String> {
 #[derive(Clone, Debug)]
 struct Words(Vec<OsString>);
 
+/// Splits a command as a shell does, so that quotes keep words together.
 fn words(text: &str) -> Result<Words, String> {
-    let words: Vec<_> = text.split_whitespace().map(OsString::from).collect();
-    match words.is_empty() {
-        true => Err("expected a command, such as 'ip netns exec'".to_owned()),
-        false => Ok(Words(words)),
+    match shlex::split(text) {
+        None => Err("a quote isn't closed, or the last word ends with a backslash".to_owned()),
+        Some(words) if words.is_empty() => {
+            Err("expected a command, such as 'ip netns exec'".to_owned())
+        }
+        Some(words) => Ok(Words(words.into_iter().map(OsString::from).collect())),
     }
 }
 

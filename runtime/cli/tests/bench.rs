@@ -287,3 +287,12 @@ fn impossible_choices_are_refused() {
         assert!(problem.contains(part), "{words:?}: {problem}");
     }
 }
+
+/// The tests run the command as it is built with them.
+#[test]
+fn figures_of_a_debug_build_come_with_a_warning() {
+    let Output { status, stderr, .. } = bench(&["memcpy", "--size", "8", "--quick"]);
+    let told = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "{told}");
+    assert_eq!(told.contains("this is a debug build"), cfg!(debug_assertions), "{told}");
+}

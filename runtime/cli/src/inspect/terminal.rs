@@ -35,16 +35,11 @@ impl Screen {
     /// The properties of standard output.
     pub fn standard() -> Screen {
         let out = std::io::stdout();
-        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let width = match out.is_terminal() {
             true => terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0)),
             false => 80,
         };
-        Screen {
-            width: width.clamp(40, 400),
-            colour: out.is_terminal() && !set("NO_COLOR") && !dumb,
-        }
+        Screen { width: width.clamp(40, 400), colour: crate::has_colours(&out) }
     }
 
     /// A text in a style; unchanged if there are no colours.

@@ -243,6 +243,14 @@ fn programs_folders_hosts_and_agents_that_cannot_start_are_reported() {
 }
 
 #[test]
+fn quotes_keep_the_words_of_a_start_command_together() {
+    let start = r#"sh -c 'shift; exec "$@"' "a name""#;
+    let finished = run(&["--host", "a,b", "--start", start, "-n", "2", "echo", "x"]);
+    finished.expect(0, &[]);
+    assert_eq!(finished.lines(), ["x", "x"]);
+}
+
+#[test]
 fn output_of_a_login_before_the_greeting_is_ignored() {
     let start = script("login", "echo Welcome to $1; echo Last login: never; shift; exec \"$@\"");
     let finished =

@@ -1,0 +1,40 @@
+//! The command `longshore` itself: its help and its colours.
+
+use std::process::{Command, Output};
+
+const COMMANDS: [&str; 5] = ["run", "info", "inspect", "demo", "bench"];
+
+fn longshore(words: &[&str], environment: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
+    for name in ["CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "NO_COLOR"] {
+        command.env_remove(name);
+    }
+    command.args(words).envs(environment.iter().copied()).output().unwrap()
+}
+
+#[test]
+fn help_fits_its_columns() {
+    for columns in [60, 100, 132] {
+        for name in COMMANDS {
+            let environment = [("COLUMNS", columns.to_string())];
+            let [(variable, value)] = &environment;
+            let help = longshore(&[name, "--help"], &[(variable, value)]);
+            let help = String::from_utf8(help.stdout).unwrap();
+            assert!(help.lines().count() > 5, "{name}: {help}");
+            let widest = help.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= columns, "{name}: {widest} of {columns} columns:\n{help}");
+        }
+    }
+}
+
+#[test]
+fn colours_can_be_forced_and_refused() {
+    let words = ["inspect", "U1(S:2:c/1/0,d/1/8)"];
+    let has_colours = |environment: &[(&str, &str)]| {
+        let printed = longshore(&words, environment).stdout;
+        printed.windows(2).any(|bytes| bytes == b"\x1b[")
+    };
+    assert!(!has_colours(&[]), "a pipe has no colours");
+    assert!(has_colours(&[("CLICOLOR_FORCE", "1")]));
+    assert!(!has_colours(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+}
