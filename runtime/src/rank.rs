@@ -158,7 +158,7 @@ impl Rank {
     /// a Fortran kind. OTHER after [`finalize`](Rank::finalize).
     pub fn commit(&self, datatype: &Datatype) -> Result<Type> {
         self.process.ready()?;
-        Type::new(self.process.names(), datatype, &self.process.me().architecture, None)
+        self.process.elements().commit(datatype)
     }
 
     /// Creates a key for attributes of types, communicators or windows (MPI-5.0 section 7.7.2). The
@@ -187,6 +187,9 @@ impl Rank {
 
     /// Registers a handler that is called whenever a type of this rank is freed, by [`Type::free`]
     /// or through a handle. The type is still valid during the call.
+    ///
+    /// A type is freed by `free` of one of its references, and by the drop of the last one. Predefined
+    /// types are never freed.
     ///
     /// Packages use it to drop data that they keep for a type. Each call adds one handler.
     /// [`finalize`](Rank::finalize) drops all handlers, and with them any types that they own.

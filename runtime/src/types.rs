@@ -1,8 +1,9 @@
 //! Datatypes as a rank uses them: its own committed types, and foreign types that another process
 //! built.
 
+mod elements;
+
 use std::any::TypeId;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -10,9 +11,11 @@ use shipable::{
     Architecture, Bounds, Committed, Datatype, Element, Form, Leaf, Program, Signature, Tag,
 };
 
-use crate::error::{Error, ErrorKind, Result, locale_target};
-use crate::numbers::Numbers;
-use crate::object::{Cacheable, Card, Holder, Names, attributes, sealed};
+use crate::error::{Error, ErrorKind, Result};
+use crate::object::{Cacheable, Card, Names, attributes, sealed};
+
+pub use elements::ElementType;
+pub(crate) use elements::Elements;
 
 /// A committed datatype of a rank (MPI-5.0 section 5.1.9), made by
 /// [`Rank::commit`](crate::Rank::commit).
@@ -205,18 +208,19 @@ fn element_of(datatype: &Datatype) -> Option<TypeId> {
 macro_rules! object {
     ($shared:ident) => {
         /// Frees this reference to the type (MPI-5.0 section 5.1.9). Operations in progress and
-        /// clones remain valid. Free handlers are called. If this is the last clone, its
-        /// attributes are deleted.
+        /// clones remain valid. If this is the last clone, its attributes are deleted. Then free
+        /// handlers are called, except for a predefined type.
         ///
-        /// Dropping the last clone deletes the attributes too, but calls no free handler and
-        /// ignores errors.
+        /// Dropping the last clone does so too, but ignores errors.
         ///
         /// # Errors
         /// The error of a delete callback. The type is freed all the same, with the remaining
         /// attributes.
         pub fn free(self) -> Result<()> {
-            self.$shared.identity.names.tell_free_handlers(&Holder::new(&self.card, None));
-            if Arc::strong_count(&self.card) == 1 { self.card.clear(None) } else { Ok(()) }
+            let last = Arc::strong_count(&self.card) == 1;
+            let cleared = if last { self.card.clear(None) } else { Ok(()) };
+            self.card.tell_freed(None, last);
+            cleared
         }
 
         attributes!(Type);
@@ -246,17 +250,7 @@ impl sealed::Cacheable for Type {}
 impl Cacheable for Type {}
 
 impl Type {
-    pub(crate) fn new(
-        names: &Arc<Names>,
-        datatype: &Datatype,
-        architecture: &Architecture,
-        element: Option<TypeId>,
-    ) -> Result<Type> {
-        let compiled = Compiled::new(names, datatype, architecture, element)?;
-        Ok(Type { compiled, card: Arc::new(Card::of(names, datatype)) })
-    }
-
-    /// A type whose name and attributes were set before it was committed.
+    /// A type with the name and attributes of a card.
     pub(crate) fn with_card(compiled: Arc<Compiled>, card: Arc<Card>) -> Type {
         Type { compiled, card }
     }
@@ -358,7 +352,7 @@ impl ForeignType {
             native: OnceLock::new(),
             elsewhere: Elsewhere::default(),
         };
-        Ok(ForeignType { parts: Arc::new(parts), card: Arc::new(Card::new(names)) })
+        Ok(ForeignType { parts: Arc::new(parts), card: Arc::new(Card::of_foreign(names)) })
     }
 
     /// The process that built the type, by its rank in the job.
@@ -538,99 +532,6 @@ impl fmt::Display for TargetType<'_> {
         match self {
             TargetType::Own(own) => own.fmt(f),
             TargetType::Foreign(foreign) => foreign.fmt(f),
-        }
-    }
-}
-
-/// A Rust type, not yet committed.
-#[derive(Clone, Copy)]
-pub struct ElementType {
-    pub(crate) id: TypeId,
-    commit: fn(&Elements) -> Result<Type>,
-    pub(crate) datatype: fn() -> Datatype,
-}
-
-impl ElementType {
-    #[inline]
-    pub(crate) fn of<T: Element>() -> ElementType {
-        ElementType {
-            id: TypeId::of::<T>(),
-            commit: Elements::in_slices::<T>,
-            datatype: T::datatype,
-        }
-    }
-
-    /// The committed type that it has in slices.
-    pub(crate) fn commit(&self, elements: &Elements) -> Result<Type> {
-        (self.commit)(elements)
-    }
-}
-
-/// The committed types of Rust's elements; committed at their first use.
-pub(crate) struct Elements {
-    names: Arc<Names>,
-    architecture: Architecture,
-    known: Mutex<Numbers<TypeId, (Type, Type)>>,
-    /// Types in the representations of other ranks, for shared memory.
-    elsewhere: Mutex<HashMap<(TypeId, Architecture), Type>>,
-}
-
-impl Elements {
-    pub(crate) fn new(names: Arc<Names>, architecture: Architecture) -> Elements {
-        Elements { names, architecture, known: Mutex::default(), elsewhere: Mutex::default() }
-    }
-
-    /// The type of `T` in Rust's slices: in the machine's own representation.
-    pub(crate) fn in_slices<T: Element>(&self) -> Result<Type> {
-        self.find::<T>().map(|(slices, _)| slices)
-    }
-
-    /// The type of `T` in the rank's representation.
-    pub(crate) fn in_memory<T: Element>(&self) -> Result<Type> {
-        self.find::<T>().map(|(_, memory)| memory)
-    }
-
-    /// The type of `T` in the representation of `architecture`.
-    pub(crate) fn on<T: Element>(&self, architecture: &Architecture) -> Result<Type> {
-        if architecture.same_representation(&self.architecture) {
-            return self.in_memory::<T>();
-        }
-        let slices = self.in_slices::<T>()?;
-        let mut elsewhere = self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (TypeId::of::<T>(), *architecture);
-        if let Some(memory) = elsewhere.get(&key) {
-            return Ok(memory.clone());
-        }
-        let memory = self.lay_out::<T>(&slices, architecture)?;
-        elsewhere.insert(key, memory.clone());
-        Ok(memory)
-    }
-
-    fn find<T: Element>(&self) -> Result<(Type, Type)> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(both) = known.get(&TypeId::of::<T>()) {
-            return Ok(both.clone());
-        }
-        let element = Some(TypeId::of::<T>());
-        let slices = Type::new(&self.names, &T::datatype(), &Architecture::NATIVE, element)?;
-        let memory = self.lay_out::<T>(&slices, &self.architecture)?;
-        known.insert(TypeId::of::<T>(), (slices.clone(), memory.clone()));
-        Ok((slices, memory))
-    }
-
-    /// The type of `T` in a representation. The offsets of a struct are those of this machine. On
-    /// another one they are known only if the struct follows C's layout rules.
-    fn lay_out<T: Element>(&self, slices: &Type, architecture: &Architecture) -> Result<Type> {
-        let native = architecture.same_representation(&Architecture::NATIVE);
-        match T::simple() {
-            Some(portable) => {
-                Type::new(&self.names, &portable, architecture, Some(TypeId::of::<T>()))
-            }
-            None if native => Ok(slices.clone()),
-            None => {
-                let hint = "; only structs that follow C's layout rules have a place in another representation than the machine's";
-                Err(locale_target(slices.datatype(), slices.form(), hint).into())
-            }
         }
     }
 }

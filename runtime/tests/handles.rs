@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use longshore::handle::{Arrays, Handle, Role, Target, Types};
+use longshore::handle::{
+    Arrays, CommunicatorHandle, Communicators, Handle, Role, Target, Types, pack_size,
+};
 use longshore::job::Routes;
 use longshore::shipable::Basic;
 use longshore::shipable::contents::Counts;
@@ -284,11 +286,181 @@ fn free_handlers_are_called_at_every_free_with_the_handle_still_valid() {
     types.free(dup).unwrap();
     let int = rank.commit(&Datatype::contiguous(1, &Datatype::int()).unwrap()).unwrap();
     int.clone().free().unwrap();
+    drop(int.clone());
+    // The drop of the last reference is a free as well.
     drop(int);
     let calls = std::mem::take(&mut *seen.lock().unwrap());
     let both = [("first", Some(16)), ("second", Some(16))];
-    assert_eq!(calls, [both, both, [("first", None), ("second", None)]].concat());
+    let unnamed = [("first", None), ("second", None)];
+    assert_eq!(calls, [both, both, unnamed, unnamed].concat());
+    // A predefined type is never freed, and a dup that failed never was a type.
+    rank.type_of::<f64>().unwrap().free().unwrap();
+    let refuse = Callbacks::default().copy(|_, _: &Arc<u8>| Err("no copy".into()));
+    let uncopied: Keyval<Type, u8> = rank.create_keyval(refuse).unwrap();
+    let pair = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
+    types.set_attr(pair, &uncopied, 1).unwrap();
+    types.dup(pair).unwrap_err();
+    assert_eq!(*seen.lock().unwrap(), []);
     rank.finalize().unwrap();
+}
+
+#[test]
+fn the_drop_of_a_table_frees_its_types() {
+    let rank = rank();
+    let names = Arc::new(Mutex::new(Vec::new()));
+    let seen = names.clone();
+    rank.type_free_handler(move |holder| {
+        seen.lock().unwrap().push((holder.name(), holder.handle()));
+    })
+    .unwrap();
+    let types = Types::new(&rank);
+    let int = Datatype::contiguous(1, &Datatype::int()).unwrap();
+    let built = types.insert(int.clone()).unwrap();
+    let own = rank.commit(&int).unwrap();
+    let inserted = types.insert_own(own.clone()).unwrap();
+    types.set_name(built, "built").unwrap();
+    own.set_name("own");
+    types.name(Handle::predefined(Basic::Int)).unwrap();
+    types.insert(Datatype::f90_integer(5).unwrap()).unwrap();
+    drop(types);
+    let taken = || std::mem::take(&mut *names.lock().unwrap());
+    assert_eq!(taken(), [("built".to_owned(), Some(built)), ("own".to_owned(), Some(inserted))]);
+    drop(own);
+    assert_eq!(taken(), [("own".to_owned(), None)]);
+    rank.finalize().unwrap();
+}
+
+#[test]
+fn a_free_that_a_callback_refuses_calls_no_free_handler() {
+    let rank = rank();
+    let types = Types::new(&rank);
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let (handlers, callbacks) = (log.clone(), log.clone());
+    rank.type_free_handler(move |_| handlers.lock().unwrap().push("handler")).unwrap();
+    let refuse = Callbacks::default().delete(move |_, refuses: &Arc<Mutex<bool>>| {
+        callbacks.lock().unwrap().push("callback");
+        match std::mem::take(&mut *refuses.lock().unwrap()) {
+            true => Err("not yet".into()),
+            false => Ok(()),
+        }
+    });
+    let key: Keyval<Type, Mutex<bool>> = rank.create_keyval(refuse).unwrap();
+    let pair = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
+    types.set_attr(pair, &key, Mutex::new(true)).unwrap();
+    types.free(pair).unwrap_err();
+    assert_eq!(*log.lock().unwrap(), ["callback"]);
+    types.free(pair).unwrap();
+    assert_eq!(*log.lock().unwrap(), ["callback", "callback", "handler"]);
+    rank.finalize().unwrap();
+}
+
+#[test]
+fn contents_return_the_object_of_two_equal_ones_that_was_used() {
+    let rank = rank();
+    let types = Types::new(&rank);
+    let note: Keyval<Type, &str> = rank.create_keyval(Callbacks::default()).unwrap();
+    let column = Datatype::vector(2, 1, 3, &Datatype::double()).unwrap();
+    let (one, two) = (rank.commit(&column).unwrap(), rank.commit(&column).unwrap());
+    let copies = [
+        types.insert(column.clone()).unwrap(),
+        types.insert(column.clone()).unwrap(),
+        types.insert_own(one).unwrap(),
+        types.insert_own(two.clone()).unwrap(),
+    ];
+    let texts = ["first", "second", "third", "fourth"];
+    for (&copy, text) in copies.iter().zip(texts) {
+        types.set_attr(copy, &note, text).unwrap();
+    }
+    let outer = |handle| {
+        let child = types.datatype(handle).unwrap();
+        types.insert(Datatype::hvector(4, 1, 64, &child).unwrap()).unwrap()
+    };
+    let outers = copies.map(outer);
+    types.commit(copies[1]).unwrap();
+    for (outer, (text, committed)) in
+        outers.into_iter().zip(texts.into_iter().zip([false, true, true, true]))
+    {
+        let child = decode(&types, outer).2;
+        assert_eq!(*types.attr(child, &note).unwrap().unwrap(), text);
+        assert_eq!(types.as_own(child, Role::Origin).is_ok(), committed, "{text}");
+    }
+    // The same object again, also after the type that had its datatype first is freed.
+    for copy in &copies[..3] {
+        types.free(*copy).unwrap();
+    }
+    let again = outer(types.insert_own(two).unwrap());
+    assert_eq!(*types.attr(decode(&types, again).2, &note).unwrap().unwrap(), "fourth");
+    rank.finalize().unwrap();
+}
+
+#[test]
+fn a_predefined_type_has_one_name_and_one_cache() {
+    let rank = rank();
+    let (types, others) = (Types::new(&rank), Types::new(&rank));
+    let note: Keyval<Type, &str> = rank.create_keyval(Callbacks::default()).unwrap();
+    let double = Handle::predefined(Basic::Double);
+    types.set_attr(double, &note, "by handle").unwrap();
+    types.set_name(double, "real").unwrap();
+    let own = [rank.type_of::<f64>().unwrap(), rank.commit(&Datatype::double()).unwrap()];
+    for own in &own {
+        assert_eq!(*own.attr(&note).unwrap().unwrap(), "by handle");
+        assert_eq!(own.name(), "real");
+    }
+    own[1].set_attr(&note, "by value").unwrap();
+    assert_eq!(*others.attr(double, &note).unwrap().unwrap(), "by value");
+    // A parametrised type of Fortran is one object as well. A dup is another one.
+    let kind = Datatype::f90_integer(5).unwrap();
+    let kinds = [types.insert(kind.clone()).unwrap(), types.insert(kind.clone()).unwrap()];
+    assert_eq!(kinds[0], kinds[1]);
+    types.set_attr(kinds[0], &note, "a kind").unwrap();
+    assert_eq!(*rank.commit(&kind).unwrap().attr(&note).unwrap().unwrap(), "a kind");
+    assert_eq!(own[0].dup().unwrap().attr(&note).unwrap(), None);
+    rank.finalize().unwrap();
+}
+
+#[test]
+fn calls_by_handle_fail_after_finalize() {
+    let rank = rank();
+    let (types, comms) = (Types::new(&rank), Communicators::new(&rank));
+    let world = CommunicatorHandle::WORLD;
+    let note: Keyval<Type, u8> = rank.create_keyval(Callbacks::default()).unwrap();
+    let column = Datatype::vector(2, 1, 3, &Datatype::double()).unwrap();
+    let handle = types.insert(column.clone()).unwrap();
+    let own = rank.commit(&column).unwrap();
+    rank.finalize().unwrap();
+    let calls = [
+        types.insert(column).map(drop),
+        types.insert_own(own).map(drop),
+        types.commit(handle),
+        types.free(handle),
+        types.dup(handle).map(drop),
+        types.attr(handle, &note).map(drop),
+        types.set_attr(handle, &note, 1),
+        types.delete_attr(handle, &note).map(drop),
+        types.name(handle).map(drop),
+        types.set_name(handle, "late"),
+        types.as_own(handle, Role::Origin).map(drop),
+        types.target(Handle::predefined(Basic::Int)).map(drop),
+        types.datatype(handle).map(drop),
+        types.bounds(handle).map(drop),
+        types.extent(handle).map(drop),
+        types.size(handle).map(drop),
+        types.signature(handle).map(drop),
+        types.print(handle).map(drop),
+        types.envelope(handle, Counts::Int).map(drop),
+        types.contents(handle, Counts::Int, Arrays::default()),
+        types.type_count(handle).map(drop),
+        types.type_elements(handle, &mut 1, &mut [], &mut [], &mut []).map(drop),
+        pack_size(&types, &comms, 1, handle, CommunicatorHandle::NULL).map(drop),
+        pack_size(&types, &comms, 1, Handle::NULL, world).map(drop),
+        comms.compare(world, CommunicatorHandle::SELF).map(drop),
+        comms.own(world).map(drop),
+        comms.free(world),
+    ];
+    for (at, call) in calls.into_iter().enumerate() {
+        let error = call.unwrap_err();
+        assert!(error.to_string().contains("the rank is finalized"), "call {at}: {error}");
+    }
 }
 
 #[test]

@@ -2,12 +2,13 @@
 //! freed.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shipable::flat::{CommunicatorDescription, Comparison};
 
 use crate::communicator::{Communicator, FIRST, FREED};
 use crate::error::{ErrorKind, Result};
+use crate::process::Process;
 use crate::rank::Rank;
 
 /// A handle of a communicator. The numbers of freed handles aren't reused.
@@ -51,6 +52,7 @@ struct Table {
 /// # Ok::<(), longshore::Error>(())
 /// ```
 pub struct Communicators {
+    process: Arc<Process>,
     table: Mutex<Table>,
 }
 
@@ -61,7 +63,7 @@ impl Communicators {
             [(CommunicatorHandle::WORLD, rank.world()), (CommunicatorHandle::SELF, rank.alone())];
         let rows = first.map(|(handle, own)| (handle.0, Named::Own(own.share())));
         let table = Table { rows: rows.into(), last: CommunicatorHandle::SELF.0 };
-        Communicators { table: Mutex::new(table) }
+        Communicators { process: rank.process().clone(), table: Mutex::new(table) }
     }
 
     /// Returns a handle of a communicator.
@@ -89,8 +91,10 @@ impl Communicators {
     /// ```
     ///
     /// # Errors
-    /// COMM for a handle that is null, freed, or of an unpacked communicator.
+    /// COMM for a handle that is null, freed, or of an unpacked communicator. OTHER after
+    /// [`finalize`](Rank::finalize).
     pub fn own(&self, handle: CommunicatorHandle) -> Result<Communicator> {
+        self.process.ready()?;
         match self.table().find(handle)? {
             Named::Own(communicator) => Ok(communicator.share()),
             Named::Unpacked(_) => Err(UNPACKED.into()),
@@ -101,12 +105,13 @@ impl Communicators {
     /// (docs/proposals.md)).
     ///
     /// # Errors
-    /// COMM for a handle that is null or freed.
+    /// COMM for a handle that is null or freed. OTHER after [`finalize`](Rank::finalize).
     pub fn compare(
         &self,
         one: CommunicatorHandle,
         other: CommunicatorHandle,
     ) -> Result<Comparison> {
+        self.process.ready()?;
         let table = self.table();
         let (one, other) = (table.find(one)?, table.find(other)?);
         match (one, other) {
@@ -121,8 +126,9 @@ impl Communicators {
     ///
     /// # Errors
     /// COMM for a handle that is null, freed, or of an initial communicator. Otherwise the errors
-    /// of [`Communicator::free`].
+    /// of [`Communicator::free`], OTHER after [`finalize`](Rank::finalize) among them.
     pub fn free(&self, handle: CommunicatorHandle) -> Result<()> {
+        self.process.ready()?;
         if handle == CommunicatorHandle::WORLD || handle == CommunicatorHandle::SELF {
             return Err(FIRST.into());
         }

@@ -15,6 +15,7 @@
 mod communicators;
 mod contents;
 mod pack;
+mod table;
 
 pub use crate::object::Handle;
 pub use communicators::{CommunicatorHandle, Communicators};
@@ -22,27 +23,19 @@ pub use contents::Arrays;
 pub use pack::{Argument, pack, pack_size, unpack};
 
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use shipable::basic::{Basic, Leaf};
+use shipable::basic::Leaf;
 use shipable::datatype::Node;
 use shipable::{Bounds, Datatype, Signature};
 
 use crate::error::{ErrorKind, Result, excerpt};
 use crate::flat;
-use crate::object::{Card, Holder, Keyval};
+use crate::object::{Card, Keyval};
 use crate::process::Process;
 use crate::rank::Rank;
 use crate::types::{Compiled, ForeignType, OTHER_RANK, TargetType, Type};
-
-/// The type of a row. A clone is another reference to the same type.
-#[derive(Clone)]
-enum Named {
-    Built(Datatype, Arc<Card>),
-    Committed(Type),
-    Foreign(ForeignType),
-}
+use table::{Named, Table};
 
 /// The role of a committed type in a call, other than that of the target type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,21 +133,6 @@ pub struct Types {
     table: Mutex<Table>,
 }
 
-#[derive(Default)]
-struct Table {
-    /// The rows of handles that aren't freed, by handle.
-    rows: BTreeMap<u64, Named>,
-    /// The last handle that was returned.
-    last: u64,
-    /// The rows of types built here that aren't freed, by the address of the datatype tree, which
-    /// the row keeps alive.
-    by_tree: HashMap<usize, BTreeSet<u64>>,
-    /// The predefined types that were used, compiled at their first use.
-    basics: HashMap<Basic, Type>,
-    /// Fortran's parametrised types. There is one for each choice of parameters.
-    kinds: HashMap<Leaf, Handle>,
-}
-
 impl Types {
     /// A table for a rank. It contains only the predefined types.
     pub fn new(rank: &Rank) -> Types {
@@ -166,8 +144,10 @@ impl Types {
     /// the same handle.
     ///
     /// # Errors
-    /// TYPE for a parametrised type that this rank's architecture lacks.
+    /// TYPE for a parametrised type that this rank's architecture lacks. OTHER after
+    /// [`finalize`](Rank::finalize), as for every call of the table.
     pub fn insert(&self, datatype: Datatype) -> Result<Handle> {
+        self.process.ready()?;
         match datatype.node() {
             Node::Leaf(Leaf::Basic(basic)) => Ok(Handle::predefined(*basic)),
             Node::Leaf(kind) => {
@@ -175,15 +155,17 @@ impl Types {
                 if let Some(handle) = self.table().kinds.get(&kind) {
                     return Ok(*handle);
                 }
-                let committed = self.compile(&datatype, None)?;
+                let committed = self.process.elements().commit(&datatype)?;
                 let mut table = self.table();
-                let handle = table.push(Named::Committed(committed));
+                let handle = table.push_committed(committed);
                 table.kinds.insert(kind, handle);
                 Ok(handle)
             }
             _ => {
                 let card = Arc::new(Card::of(self.process.names(), &datatype));
-                Ok(self.table().push(Named::Built(datatype, card)))
+                let mut table = self.table();
+                let datatype = table.tree_of(&card, datatype);
+                Ok(table.push(Named::Built(datatype, card)))
             }
         }
     }
@@ -194,12 +176,13 @@ impl Types {
     /// # Errors
     /// TYPE for a type of another rank.
     pub fn insert_own(&self, own: Type) -> Result<Handle> {
+        self.process.ready()?;
         if !own.is_of(self.process.names()) {
             return Err(OTHER_RANK.into());
         }
         match own.datatype().node() {
             Node::Leaf(_) => self.insert(own.datatype().clone()),
-            _ => Ok(self.table().push(Named::Committed(own))),
+            _ => Ok(self.table().push_committed(own)),
         }
     }
 
@@ -208,6 +191,7 @@ impl Types {
     /// # Errors
     /// TYPE for a type that another rank received.
     pub fn insert_foreign(&self, foreign: ForeignType) -> Result<Handle> {
+        self.process.ready()?;
         match foreign.is_of(self.process.names()) {
             true => Ok(self.table().push(Named::Foreign(foreign))),
             false => Err(OTHER_RANK.into()),
@@ -222,45 +206,51 @@ impl Types {
         let (datatype, card) = match self.find(handle)? {
             Named::Built(datatype, card) => (datatype, card),
             Named::Foreign(foreign) => return Err(misused(&foreign, "committed again")),
-            Named::Committed(_) => return Ok(()),
+            Named::Committed(..) => return Ok(()),
         };
-        let committed = self.compile(&datatype, Some(card.clone()))?;
-        self.table().commit(&datatype, &card, &committed);
+        let (names, architecture) = (self.process.names(), &self.process.me().architecture);
+        let compiled = Compiled::new(names, &datatype, architecture, None)?;
+        self.table().commit(&datatype, &Type::with_card(compiled, card));
         Ok(())
     }
 
     /// Frees a handle (MPI-5.0 section 5.1.9). Operations in progress and other handles of the type
-    /// remain valid. Free handlers are called first, while the handle is valid. If it was the last
-    /// handle, the attributes are deleted.
+    /// remain valid. If it is the last handle, the attributes are deleted. Then free handlers are
+    /// called, while the handle is still valid.
+    ///
+    /// Dropping the table frees all handles in it, and ignores errors.
     ///
     /// # Errors
     /// TYPE for a handle that is null, freed, or of a predefined type. The error of a delete
     /// callback; the handle stays valid then.
     pub fn free(&self, handle: Handle) -> Result<()> {
         let named = self.find(handle)?;
-        let kind =
-            named.datatype().is_some_and(|datatype| matches!(datatype.node(), Node::Leaf(_)));
-        if kind {
+        if named.is_predefined() {
             return Err(PREDEFINED_FREED.into());
         }
-        let card = named.card();
-        self.process.names().tell_free_handlers(&Holder::new(card, Some(handle)));
-        // Two references are this row's and `named`'s.
-        if Arc::strong_count(card) <= 2 {
-            card.clear(Some(handle))?;
+        let last = named.is_last();
+        if last {
+            named.card().clear(Some(handle))?;
         }
+        // No callback can refuse any more.
+        named.card().tell_freed(Some(handle), last);
+        drop(named);
         self.remove(handle);
         Ok(())
     }
 
-    /// Removes a row, unless its type can't be freed.
+    /// Removes a row, unless its type can't be freed. No free handler is called.
     fn remove(&self, handle: Handle) {
         let Ok(named) = self.find(handle) else { return };
+        if named.is_predefined() {
+            return;
+        }
+        if named.is_last() {
+            named.card().silence();
+        }
         let mut table = self.table();
-        match named.datatype() {
-            Some(datatype) if matches!(datatype.node(), Node::Leaf(_)) => return,
-            Some(datatype) => table.forget(handle, datatype),
-            None => {}
+        if let Some(datatype) = named.datatype() {
+            table.forget(handle, datatype);
         }
         let row = table.rows.remove(&handle.0);
         // Perhaps the last references: they are dropped after the lock is released.
@@ -279,13 +269,13 @@ impl Types {
         let datatype = Datatype::dup(&datatype)?;
         let card = Arc::new(Card::of(self.process.names(), &datatype));
         old.card().copy_to(&card, Some(handle))?;
-        let new = match old {
-            Named::Committed(own) => {
-                Named::Committed(Type::with_card(own.compiled().clone(), card))
+        let mut table = self.table();
+        Ok(match old {
+            Named::Committed(_, own) => {
+                table.push_committed(Type::with_card(own.compiled().clone(), card))
             }
-            _ => Named::Built(datatype, card),
-        };
-        Ok(self.table().push(new))
+            _ => table.push(Named::Built(datatype, card)),
+        })
     }
 
     /// The attribute under a keyval; `None` if the type has none.
@@ -348,7 +338,7 @@ impl Types {
     /// TYPE for a handle that is null, freed, not committed (rule 18), or foreign (rule T3).
     pub fn as_own(&self, handle: Handle, role: Role) -> Result<Type> {
         match self.find(handle)? {
-            Named::Committed(own) => Ok(own),
+            Named::Committed(_, own) => Ok(own),
             Named::Foreign(foreign) => Err(misused(&foreign, role.name())),
             Named::Built(..) => Err(UNCOMMITTED.into()),
         }
@@ -360,7 +350,7 @@ impl Types {
     /// TYPE for a handle that is null, freed or not committed (rule 18).
     pub fn target(&self, handle: Handle) -> Result<Target> {
         match self.find(handle)? {
-            Named::Committed(own) => Ok(Target::Own(own)),
+            Named::Committed(_, own) => Ok(Target::Own(own)),
             Named::Foreign(foreign) => Ok(Target::Foreign(foreign)),
             Named::Built(..) => Err(UNCOMMITTED.into()),
         }
@@ -380,7 +370,7 @@ impl Types {
     /// TYPE for a handle that is null, freed or foreign.
     pub fn bounds(&self, handle: Handle) -> Result<Bounds> {
         match self.built_here(handle, "a type to ask the bounds of")? {
-            (Named::Committed(own), _) => Ok(own.bounds()),
+            (Named::Committed(_, own), _) => Ok(own.bounds()),
             (_, datatype) => Ok(datatype.bounds(&self.process.me().architecture)?),
         }
     }
@@ -416,8 +406,7 @@ impl Types {
     /// TYPE for a null or freed handle.
     pub fn print(&self, handle: Handle) -> Result<String> {
         match self.find(handle)? {
-            Named::Built(datatype, _) => Ok(datatype.to_string()),
-            Named::Committed(own) => Ok(own.to_string()),
+            Named::Built(datatype, _) | Named::Committed(datatype, _) => Ok(datatype.to_string()),
             Named::Foreign(foreign) => Ok(foreign.to_string()),
         }
     }
@@ -444,17 +433,9 @@ impl Types {
         let named = self.find(handle)?;
         match &named {
             Named::Foreign(foreign) => Err(misused(foreign, role)),
-            Named::Built(datatype, _) => Ok(datatype.clone()),
-            Named::Committed(own) => Ok(own.datatype().clone()),
+            Named::Built(datatype, _) | Named::Committed(datatype, _) => Ok(datatype.clone()),
         }
         .map(|datatype| (named, datatype))
-    }
-
-    fn compile(&self, datatype: &Datatype, card: Option<Arc<Card>>) -> Result<Type> {
-        self.process.ready()?;
-        let (names, architecture) = (self.process.names(), &self.process.me().architecture);
-        let card = card.unwrap_or_else(|| Arc::new(Card::of(names, datatype)));
-        Ok(Type::with_card(Compiled::new(names, datatype, architecture, None)?, card))
     }
 
     fn process(&self) -> &Process {
@@ -468,13 +449,14 @@ impl Types {
 
     /// The type of a handle.
     fn find(&self, handle: Handle) -> Result<Named> {
+        self.process.ready()?;
         if let Some(basic) = handle.as_predefined() {
+            let named = |own: &Type| Named::Committed(basic.into(), own.clone());
             if let Some(known) = self.table().basics.get(&basic) {
-                return Ok(Named::Committed(known.clone()));
+                return Ok(named(known));
             }
-            let committed = self.compile(&basic.into(), None)?;
-            let mut table = self.table();
-            return Ok(Named::Committed(table.basics.entry(basic).or_insert(committed).clone()));
+            let committed = self.process.elements().commit(&basic.into())?;
+            return Ok(named(self.table().basics.entry(basic).or_insert(committed)));
         }
         if handle == Handle::NULL {
             return Err(ErrorKind::TypeHandle("null").into());
@@ -488,61 +470,15 @@ impl Types {
     }
 }
 
-impl Named {
-    fn card(&self) -> &Arc<Card> {
-        match self {
-            Named::Built(_, card) => card,
-            Named::Committed(own) => own.shared_card(),
-            Named::Foreign(foreign) => foreign.shared_card(),
-        }
-    }
-
-    fn datatype(&self) -> Option<&Datatype> {
-        match self {
-            Named::Built(datatype, _) => Some(datatype),
-            Named::Committed(own) => Some(own.datatype()),
-            Named::Foreign(_) => None,
-        }
-    }
-}
-
-impl Table {
-    fn push(&mut self, named: Named) -> Handle {
-        self.last += 1;
-        let handle = Handle(self.last);
-        if let Some(datatype) = named.datatype() {
-            self.by_tree.entry(datatype.key().addr()).or_default().insert(self.last);
-        }
-        self.rows.insert(self.last, named);
-        handle
-    }
-
-    /// The oldest row with this datatype tree.
-    fn oldest(&self, datatype: &Datatype) -> Option<&Named> {
-        let rows = self.by_tree.get(&datatype.key().addr())?;
-        self.rows.get(rows.first()?)
-    }
-
-    /// Commits all rows with this datatype and card.
-    fn commit(&mut self, datatype: &Datatype, card: &Arc<Card>, committed: &Type) {
-        let same_tree = self.by_tree.get(&datatype.key().addr()).into_iter().flatten();
-        for number in same_tree {
-            match self.rows.get_mut(number) {
-                Some(row @ Named::Built(..)) if Arc::ptr_eq(row.card(), card) => {
-                    *row = Named::Committed(committed.clone());
-                }
-                _ => {}
+impl Drop for Types {
+    fn drop(&mut self) {
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        while let Some((number, named)) = table.rows.pop_first() {
+            let last = Arc::strong_count(named.card()) == 1;
+            if last {
+                named.card().end();
             }
-        }
-    }
-
-    fn forget(&mut self, handle: Handle, datatype: &Datatype) {
-        let key = datatype.key().addr();
-        if let Some(rows) = self.by_tree.get_mut(&key) {
-            rows.remove(&handle.0);
-            if rows.is_empty() {
-                self.by_tree.remove(&key);
-            }
+            named.card().tell_freed(Some(Handle(number)), last);
         }
     }
 }

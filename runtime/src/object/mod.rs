@@ -7,10 +7,11 @@ mod handle;
 mod names;
 
 use std::any::Any;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use shipable::Datatype;
+use shipable::datatype::Node;
 
 use crate::error::{ErrorKind, Result};
 use attribute::{Key, Value};
@@ -25,10 +26,27 @@ pub(crate) use names::Names;
 /// The name, attributes and error handler of an object. A dup gets a card of its own.
 pub(crate) struct Card {
     names: Arc<Names>,
-    datatype: Option<Datatype>,
+    kind: Kind,
     name: Mutex<String>,
     entries: Mutex<Vec<Entry>>,
     errhandler: Mutex<ErrorHandler>,
+    /// Whether the end of the object calls no free handlers: they were called, or the user never
+    /// had the object.
+    silent: AtomicBool,
+}
+
+/// What an object is.
+enum Kind {
+    /// A type that the rank built.
+    Type {
+        datatype: Datatype,
+        /// A twin of the datatype, if a table has another type of the same tree.
+        twin: OnceLock<Datatype>,
+    },
+    /// A type that the rank received.
+    Foreign,
+    /// A communicator or window.
+    Other,
 }
 
 #[derive(Clone)]
@@ -84,7 +102,7 @@ impl<'a> Holder<'a> {
 
     /// The datatype, if the object is a type that this rank built.
     pub fn datatype(&self) -> Option<&'a Datatype> {
-        self.card.datatype.as_ref()
+        self.card.datatype()
     }
 
     /// An attribute of the object.
@@ -101,22 +119,58 @@ impl<'a> Holder<'a> {
 
 impl Card {
     pub(crate) fn new(names: &Arc<Names>) -> Card {
-        Card::with(names, None, String::new())
+        Card::with(names, Kind::Other, String::new())
+    }
+
+    pub(crate) fn of_foreign(names: &Arc<Names>) -> Card {
+        Card::with(names, Kind::Foreign, String::new())
     }
 
     /// The card of a type. A predefined type has its MPI name from the start.
     pub(crate) fn of(names: &Arc<Names>, datatype: &Datatype) -> Card {
         let name = datatype.as_basic().map_or("", |basic| basic.mpi_name()).to_owned();
-        Card::with(names, Some(datatype.clone()), name)
+        Card::with(names, Kind::Type { datatype: datatype.clone(), twin: OnceLock::new() }, name)
     }
 
-    fn with(names: &Arc<Names>, datatype: Option<Datatype>, name: String) -> Card {
+    fn with(names: &Arc<Names>, kind: Kind, name: String) -> Card {
         let (name, entries, errhandler) = (Mutex::new(name), Mutex::default(), Mutex::default());
-        Card { names: names.clone(), datatype, name, entries, errhandler }
+        let silent = AtomicBool::new(false);
+        Card { names: names.clone(), kind, name, entries, errhandler, silent }
     }
 
     pub(crate) fn datatype(&self) -> Option<&Datatype> {
-        self.datatype.as_ref()
+        match &self.kind {
+            Kind::Type { datatype, twin } => Some(twin.get().unwrap_or(datatype)),
+            Kind::Foreign | Kind::Other => None,
+        }
+    }
+
+    /// Gives a type a datatype that no other object has.
+    pub(crate) fn set_apart(&self) {
+        if let Kind::Type { datatype, twin } = &self.kind {
+            twin.get_or_init(|| datatype.twin());
+        }
+    }
+
+    /// Calls the free handlers for a type, unless it is predefined. If this frees the `last`
+    /// reference, the end of the card doesn't call them again.
+    pub(crate) fn tell_freed(&self, handle: Option<Handle>, last: bool) {
+        if last {
+            self.silence();
+        }
+        let freed = match &self.kind {
+            Kind::Type { datatype, .. } => !matches!(datatype.node(), Node::Leaf(_)),
+            Kind::Foreign => true,
+            Kind::Other => false,
+        };
+        if freed {
+            self.names.tell_free_handlers(&Holder::new(self, handle));
+        }
+    }
+
+    /// Calls no free handlers at the end of the card.
+    pub(crate) fn silence(&self) {
+        self.silent.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn name(&self) -> String {
@@ -228,6 +282,7 @@ impl Card {
                 Ok(None) => {}
                 Err(error) => {
                     dup.end();
+                    dup.silence();
                     return Err(error.into());
                 }
             }
@@ -236,7 +291,7 @@ impl Card {
     }
 
     /// Deletes all attributes, and ignores the errors of callbacks.
-    fn end(&self) {
+    pub(crate) fn end(&self) {
         loop {
             let last = self.entries().pop();
             let Some(Entry { key, value }) = last else { return };
@@ -254,5 +309,8 @@ fn take(entries: &mut Vec<Entry>, key: &Arc<Key>) -> Option<Entry> {
 impl Drop for Card {
     fn drop(&mut self) {
         self.end();
+        if !*self.silent.get_mut() {
+            self.tell_freed(None, true);
+        }
     }
 }

@@ -1,0 +1,132 @@
+//! The types of a rank's elements, and its predefined types.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use shipable::datatype::Node;
+use shipable::{Architecture, Datatype, Element, Leaf};
+
+use super::{Compiled, Type};
+use crate::error::{Result, locale_target};
+use crate::numbers::Numbers;
+use crate::object::{Card, Names};
+
+/// A Rust type, not yet committed.
+#[derive(Clone, Copy)]
+pub struct ElementType {
+    pub(crate) id: TypeId,
+    commit: fn(&Elements) -> Result<Type>,
+    pub(crate) datatype: fn() -> Datatype,
+}
+
+impl ElementType {
+    #[inline]
+    pub(crate) fn of<T: Element>() -> ElementType {
+        ElementType {
+            id: TypeId::of::<T>(),
+            commit: Elements::in_slices::<T>,
+            datatype: T::datatype,
+        }
+    }
+
+    /// The committed type that it has in slices.
+    pub(crate) fn commit(&self, elements: &Elements) -> Result<Type> {
+        (self.commit)(elements)
+    }
+}
+
+/// The types of a rank: the committed types of Rust's elements, committed at their first use, and
+/// the cards of predefined types.
+pub(crate) struct Elements {
+    names: Arc<Names>,
+    architecture: Architecture,
+    /// A predefined type is one object, however often it is committed.
+    named: Mutex<HashMap<Leaf, Arc<Card>>>,
+    known: Mutex<Numbers<TypeId, (Type, Type)>>,
+    /// Types in the representations of other ranks, for shared memory.
+    elsewhere: Mutex<HashMap<(TypeId, Architecture), Type>>,
+}
+
+impl Elements {
+    pub(crate) fn new(names: Arc<Names>, architecture: Architecture) -> Elements {
+        let (named, known, elsewhere) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Elements { names, architecture, named, known, elsewhere }
+    }
+
+    /// Commits a datatype for the rank's memory.
+    pub(crate) fn commit(&self, datatype: &Datatype) -> Result<Type> {
+        self.commit_on(datatype, &self.architecture, None)
+    }
+
+    /// Commits a datatype for the memory of an architecture.
+    fn commit_on(
+        &self,
+        datatype: &Datatype,
+        architecture: &Architecture,
+        element: Option<TypeId>,
+    ) -> Result<Type> {
+        let compiled = Compiled::new(&self.names, datatype, architecture, element)?;
+        Ok(Type::with_card(compiled, self.card(datatype)))
+    }
+
+    /// The card of a predefined type, otherwise a new one.
+    fn card(&self, datatype: &Datatype) -> Arc<Card> {
+        let new = || Arc::new(Card::of(&self.names, datatype));
+        let Node::Leaf(leaf) = datatype.node() else { return new() };
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        named.entry(*leaf).or_insert_with(new).clone()
+    }
+
+    /// The type of `T` in Rust's slices: in the machine's own representation.
+    pub(crate) fn in_slices<T: Element>(&self) -> Result<Type> {
+        self.find::<T>().map(|(slices, _)| slices)
+    }
+
+    /// The type of `T` in the rank's representation.
+    pub(crate) fn in_memory<T: Element>(&self) -> Result<Type> {
+        self.find::<T>().map(|(_, memory)| memory)
+    }
+
+    /// The type of `T` in the representation of `architecture`.
+    pub(crate) fn on<T: Element>(&self, architecture: &Architecture) -> Result<Type> {
+        if architecture.same_representation(&self.architecture) {
+            return self.in_memory::<T>();
+        }
+        let slices = self.in_slices::<T>()?;
+        let mut elsewhere = self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (TypeId::of::<T>(), *architecture);
+        if let Some(memory) = elsewhere.get(&key) {
+            return Ok(memory.clone());
+        }
+        let memory = self.lay_out::<T>(&slices, architecture)?;
+        elsewhere.insert(key, memory.clone());
+        Ok(memory)
+    }
+
+    fn find<T: Element>(&self) -> Result<(Type, Type)> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(both) = known.get(&TypeId::of::<T>()) {
+            return Ok(both.clone());
+        }
+        let element = Some(TypeId::of::<T>());
+        let slices = self.commit_on(&T::datatype(), &Architecture::NATIVE, element)?;
+        let memory = self.lay_out::<T>(&slices, &self.architecture)?;
+        known.insert(TypeId::of::<T>(), (slices.clone(), memory.clone()));
+        Ok((slices, memory))
+    }
+
+    /// The type of `T` in a representation. The offsets of a struct are those of this machine. On
+    /// another one they are known only if the struct follows C's layout rules.
+    fn lay_out<T: Element>(&self, slices: &Type, architecture: &Architecture) -> Result<Type> {
+        let native = architecture.same_representation(&Architecture::NATIVE);
+        match T::simple() {
+            Some(portable) => self.commit_on(&portable, architecture, Some(TypeId::of::<T>())),
+            None if native => Ok(slices.clone()),
+            None => {
+                let hint = "; only structs that follow C's layout rules have a place in another representation than the machine's";
+                Err(locale_target(slices.datatype(), slices.form(), hint).into())
+            }
+        }
+    }
+}
