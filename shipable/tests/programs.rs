@@ -334,6 +334,39 @@ fn overlaps_agree_with_the_oracle() {
 }
 
 #[test]
+fn a_place_is_found_again_among_any_number_of_runs() {
+    let arch = Architecture::NATIVE;
+    const PLACES: i64 = 1 << 20;
+    let overlaps = |datatype: &Datatype, count| {
+        let form = Form::compile(datatype, &arch).unwrap();
+        form.lower(&arch, &arch).unwrap().overlaps(count)
+    };
+    // Places without a period; the last one twice.
+    let mut places: Vec<i64> = (0..PLACES).map(|at| 4 * at + at * at % 3).collect();
+    places.push(places[PLACES as usize - 1]);
+    let block = |places: &[i64]| Datatype::indexed_block(1, places, &Datatype::byte()).unwrap();
+    assert!(overlaps(&block(&places), 1));
+    assert!(!overlaps(&block(&places[..PLACES as usize]), 1));
+    // Elements that lie within each other: the last one meets the one before.
+    let few = block(&[0, 7, 9]);
+    let spread = |extent| Datatype::resized(0, extent, &few).unwrap();
+    let row = Datatype::contiguous(PLACES / 2, &spread(10)).unwrap();
+    let last = 10 * (PLACES / 2 - 1) + 9;
+    let end = |at| {
+        Datatype::hindexed(&[1, 1], &[0, at], &row)
+            .and_then(|rows| Datatype::contiguous(1, &rows))
+            .unwrap()
+    };
+    assert!(!overlaps(&end(10 * PLACES / 2), 1));
+    assert!(overlaps(&end(last - 7), 1));
+    // Columns of an array of structs are disjoint by their strides, however many they are.
+    let column = Datatype::hvector(1 << 40, 1, 24, &Datatype::double()).unwrap();
+    let columns = |at: &[i64]| Datatype::hindexed_block(1, at, &column).unwrap();
+    assert!(!overlaps(&columns(&[0, 8, 16]), 1));
+    assert!(!overlaps(&columns(&[16, 0]), 1));
+}
+
+#[test]
 fn streams_at_wrong_positions_are_refused() {
     let arch = Architecture::X86_64;
     let form = Form::compile(&Datatype::double(), &arch).unwrap();

