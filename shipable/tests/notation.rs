@@ -184,7 +184,7 @@ fn other_texts_become_canonical() {
 }
 
 #[test]
-fn legacy_constructors_parse_as_their_successors() {
+fn legacy_constructors_keep_their_combiners() {
     let d = &Datatype::double();
     let members = std::slice::from_ref(d);
     let pairs = [
@@ -195,8 +195,16 @@ fn legacy_constructors_parse_as_their_successors() {
     for (legacy, successor) in pairs {
         let (legacy, successor) = (legacy.unwrap(), successor.unwrap());
         assert_ne!(legacy, successor);
-        assert_eq!(legacy.to_string(), successor.to_string());
-        assert_eq!(notation::parse(&legacy.to_string()), Ok(successor));
+        assert_ne!(legacy.to_string(), successor.to_string());
+        for datatype in [&legacy, &successor] {
+            let parsed = notation::parse(&datatype.to_string()).unwrap();
+            assert_eq!(parsed.combiner(), datatype.combiner());
+            assert_eq!(parsed, *datatype);
+        }
+        let here = &shipable::Architecture::NATIVE;
+        let flat = shipable::flat::pack(&legacy, here).unwrap();
+        let (unpacked, _) = shipable::flat::unpack(flat.as_bytes(), here).unwrap();
+        assert_eq!(unpacked, legacy);
     }
 }
 
@@ -504,7 +512,7 @@ fn descriptions_refer_to_repeated_types_and_shorten_lists() {
             "  blocklength 1, displacement 8 bytes: U2, as above",
         ],
     );
-    // Unlike the notation, descriptions distinguish MPI-1's constructors.
+    // Descriptions distinguish MPI-1's constructors.
     let d = &Datatype::double();
     let members = [Datatype::hvector(1, 1, 9, d), Datatype::hvector_integer(1, 1, 9, d)];
     let both = Datatype::simple_struct(&[1, 1], &members.map(Result::unwrap)).unwrap();

@@ -4,24 +4,14 @@ use std::collections::HashMap;
 
 use super::pieces::pieces;
 use crate::basic::Basic;
-use crate::datatype::{Combiner, Datatype};
+use crate::datatype::Datatype;
 
 /// The classes of equal types: each class has one number.
 pub(super) struct Classes {
-    equivalence: Equivalence,
     /// The classes of the visited objects, by their keys.
     known: HashMap<*const (), usize>,
     numbers: HashMap<Root, usize>,
     roots: Vec<Root>,
-}
-
-/// The relation that makes two types members of one class.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Equivalence {
-    /// Equal constructor calls.
-    SameCall,
-    /// Equal text. The text doesn't distinguish MPI-1's constructors from their successors.
-    SameText,
 }
 
 /// The root of a type with the classes of its children. Types of one class have equal roots.
@@ -32,14 +22,12 @@ pub(super) enum Root {
     Derived {
         pieces: Vec<String>,
         children: Vec<usize>,
-        /// The combiner, if the relation distinguishes more than the text.
-        combiner: Option<Combiner>,
     },
 }
 
 impl Classes {
-    pub fn new(equivalence: Equivalence) -> Classes {
-        Classes { equivalence, known: HashMap::new(), numbers: HashMap::new(), roots: Vec::new() }
+    pub fn new() -> Classes {
+        Classes { known: HashMap::new(), numbers: HashMap::new(), roots: Vec::new() }
     }
 
     pub fn roots(&self) -> &[Root] {
@@ -55,7 +43,6 @@ impl Classes {
             None => Root::Derived {
                 pieces: pieces(datatype.node()),
                 children: datatype.node().children().iter().map(|child| self.of(child)).collect(),
-                combiner: (self.equivalence == Equivalence::SameCall).then(|| datatype.combiner()),
             },
         };
         let class = *self.numbers.entry(root).or_insert_with_key(|root| {

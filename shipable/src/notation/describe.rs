@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter, Result};
 
-use super::classes::{Classes, Equivalence};
+use super::classes::Classes;
 use crate::basic::Leaf;
 use crate::datatype::{Combiner, Datatype, Distribution, Node, Order};
 
@@ -16,9 +16,8 @@ impl Datatype {
     /// and below it the child types.
     ///
     /// A long list is cut after its first items. Derived types are numbered in the order of their
-    /// appearance, and a repeated type is shown by its number. The numbers may differ from those of
-    /// the [notation](crate::notation), which shows whole lists and doesn't distinguish MPI-1's
-    /// constructors from their successors. The text ends without a newline.
+    /// appearance, as in the [notation](crate::notation), which shows whole lists. A repeated type
+    /// is shown by its number. The text ends without a newline.
     ///
     /// ```
     /// use shipable::Datatype;
@@ -41,7 +40,7 @@ const SHOWN: usize = 16;
 
 impl Display for Description<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let classes = Classes::new(Equivalence::SameCall);
+        let classes = Classes::new();
         Describer { f, classes, numbers: HashMap::new(), indent: 0 }.typeref(self.0)
     }
 }

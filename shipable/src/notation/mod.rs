@@ -21,6 +21,8 @@
 //!         | "HXB:" typeref ":" nat ":" nat [":" int {"," int}]
 //!                                                     hindexed_block: displacements in bytes
 //!         | "SS:" nat [":" tb {"," tb}]               simple_struct: no displacements
+//!         | "HVI:" ... | "HXI:" ... | "SI:" ...       as HV, HX and S: MPI-1's constructors, whose
+//!                                                     addresses are Fortran INTEGERs
 //!         | "D:" typeref                              dup
 //!         | "RZ:" typeref ":" int ":" int             resized: lb:extent
 //!         | "SA:" typeref ":" order ":" nat ":" dim {"," dim}
@@ -51,11 +53,8 @@
 //!
 //! **Printing** (`Display` of [`Datatype`](crate::Datatype)) is canonical. Derived types are
 //! numbered from 1, depth first, where they are first used; later uses are `U` and the number.
-//! Equal types print equal texts, whether or not they share subtrees. The notation has one text for
-//! a constructor of MPI-1 and its successor, such as `MPI_TYPE_HVECTOR` and
-//! `MPI_TYPE_CREATE_HVECTOR`: their arguments are equal, and MPI-3.0 removed MPI-1's combiners. So
-//! a type of `hvector_integer`, `hindexed_integer` or `struct_integer` is parsed as one of
-//! `hvector`, `hindexed` or `struct_`.
+//! Equal types print equal texts, whether or not they share subtrees, and unequal types print
+//! unequal texts.
 //!
 //! **Parsing** ([`parse`], `FromStr` of [`Datatype`](crate::Datatype)) accepts any type numbers. A
 //! number is defined once, before it is referred to, and a type can't contain itself. Parsed types

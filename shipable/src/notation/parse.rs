@@ -72,14 +72,17 @@ type Made = crate::Result<Datatype>;
 type Rule = fn(&mut Parser<'_>) -> Result<Made>;
 
 /// The codes and rules of the constructors. A table keeps the stack frame of a nesting level small.
-const CONSTRUCTORS: [(&str, Rule); 16] = [
+const CONSTRUCTORS: [(&str, Rule); 19] = [
     ("V", |parser| parser.vector(Datatype::vector)),
     ("HV", |parser| parser.vector(Datatype::hvector)),
+    ("HVI", |parser| parser.vector(Datatype::hvector_integer)),
     ("X", |parser| parser.indexed(Datatype::indexed)),
     ("HX", |parser| parser.indexed(Datatype::hindexed)),
+    ("HXI", |parser| parser.indexed(Datatype::hindexed_integer)),
     ("XB", |parser| parser.indexed_block(Datatype::indexed_block)),
     ("HXB", |parser| parser.indexed_block(Datatype::hindexed_block)),
-    ("S", |parser| parser.structure()),
+    ("S", |parser| parser.structure(Datatype::struct_)),
+    ("SI", |parser| parser.structure(Datatype::struct_integer)),
     ("SS", |parser| parser.simple_struct()),
     ("D", |parser| Ok(Datatype::dup(&parser.after(':')?.typeref()?))),
     ("RZ", |parser| parser.resized()),
@@ -171,7 +174,7 @@ impl<'a> Parser<'a> {
         Ok(Datatype::contiguous(count, &self.typeref()?))
     }
 
-    fn structure(&mut self) -> Result<Made> {
+    fn structure(&mut self, make: fn(&[i64], &[i64], &[Datatype]) -> Made) -> Result<Made> {
         let (mut lengths, mut displacements) = (Vec::new(), Vec::new());
         let mut children = Vec::new();
         self.list("members", |parser| {
@@ -180,7 +183,7 @@ impl<'a> Parser<'a> {
             displacements.push(parser.after('/')?.integer("displacement")?);
             Ok(())
         })?;
-        Ok(Datatype::struct_(&lengths, &displacements, &children))
+        Ok(make(&lengths, &displacements, &children))
     }
 
     fn simple_struct(&mut self) -> Result<Made> {

@@ -13,15 +13,15 @@ pub(super) fn pieces(node: &Node) -> Vec<String> {
         Node::Vector { count, blocklength, stride, .. } => {
             one("V:".into(), format!(":{count}:{blocklength}:{stride}"))
         }
-        Node::Hvector { count, blocklength, stride, .. } => {
-            one("HV:".into(), format!(":{count}:{blocklength}:{stride}"))
+        Node::Hvector { count, blocklength, stride, integer, .. } => {
+            one(code("HV", *integer) + ":", format!(":{count}:{blocklength}:{stride}"))
         }
         Node::Indexed { blocklengths, displacements, .. } => one(
             "X:".into(),
             list(blocklengths.iter().zip(displacements), |(b, d)| format!("{b}/{d}")),
         ),
-        Node::Hindexed { blocklengths, displacements, .. } => one(
-            "HX:".into(),
+        Node::Hindexed { blocklengths, displacements, integer, .. } => one(
+            code("HX", *integer) + ":",
             list(blocklengths.iter().zip(displacements), |(b, d)| format!("{b}/{d}")),
         ),
         Node::IndexedBlock { blocklength, displacements, .. } => {
@@ -30,8 +30,9 @@ pub(super) fn pieces(node: &Node) -> Vec<String> {
         Node::HindexedBlock { blocklength, displacements, .. } => {
             one("HXB:".into(), equal_blocks(*blocklength, displacements))
         }
-        Node::Struct { blocklengths, displacements, .. } => {
-            members("S", blocklengths.iter().zip(displacements).map(|(b, d)| format!("/{b}/{d}")))
+        Node::Struct { blocklengths, displacements, integer, .. } => {
+            let members_of = blocklengths.iter().zip(displacements);
+            members(&code("S", *integer), members_of.map(|(b, d)| format!("/{b}/{d}")))
         }
         Node::SimpleStruct { blocklengths, .. } => {
             members("SS", blocklengths.iter().map(|b| format!("/{b}")))
@@ -61,6 +62,11 @@ pub(super) fn pieces(node: &Node) -> Vec<String> {
         ),
         Node::Resized { lb, extent, .. } => one("RZ:".into(), format!(":{lb}:{extent}")),
     }
+}
+
+/// The code of a constructor, or of its counterpart in MPI-1.
+fn code(code: &str, integer: bool) -> String {
+    format!("{code}{}", if integer { "I" } else { "" })
 }
 
 /// `:n` and, if the list isn't empty, `:item,item`.

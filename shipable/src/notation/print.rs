@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter, Result, Write};
 
-use super::classes::{Classes, Equivalence, Root};
+use super::classes::{Classes, Root};
 use crate::datatype::Datatype;
 
 impl Display for Datatype {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let mut classes = Classes::new(Equivalence::SameText);
+        let mut classes = Classes::new();
         let class = classes.of(self);
         Printer { roots: classes.roots(), numbers: HashMap::new() }.typeref(class, f)
     }
