@@ -150,8 +150,8 @@ impl Communicator {
     /// for a message without a valid form. Otherwise the errors of [`recv`](Communicator::recv).
     pub fn type_recv(&self, source: i32, tag: i32) -> Result<ForeignType> {
         self.call("type_recv", Activity::Receive, source, || {
-            if source != ANY_SOURCE && !matches!(self.member(source), Ok(Some(_))) {
-                return Err(self.no_rank(source).into());
+            if source == PROC_NULL {
+                return Err(ErrorKind::TypeOfNull.into());
             }
             let pattern = self.pattern(source, tag, Channel::Types)?;
             let transfer = Transfer::of(self);

@@ -48,6 +48,9 @@ pub enum ErrorKind {
         /// Whether the call also accepts PROC_NULL.
         null: bool,
     },
+    /// A type is received from PROC_NULL.
+    #[error("PROC_NULL sends no types: receive the type from the rank that built it")]
+    TypeOfNull,
     /// A group call names the same rank twice.
     #[error("rank {0} is named twice: name each once")]
     RankTwice(i32),
@@ -569,7 +572,7 @@ impl ErrorKind {
             ErrorKind::Keyval(_) => Class::Keyval,
             ErrorKind::Segment(_) => Class::NoMem,
             ErrorKind::Datatype(error) => error.class(),
-            ErrorKind::Rank { .. } | ErrorKind::RankTwice(_) => Class::Rank,
+            ErrorKind::Rank { .. } | ErrorKind::RankTwice(_) | ErrorKind::TypeOfNull => Class::Rank,
             ErrorKind::Stride | ErrorKind::Color(_) => Class::Arg,
             ErrorKind::Group(_) | ErrorKind::Outside { .. } => Class::Group,
             ErrorKind::Root { .. } => Class::Root,
