@@ -5,7 +5,7 @@ mod support;
 
 use std::ops::Range;
 
-use longshore::job::Routes;
+use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
     Architecture, Class, Communicator, Datatype, Destination, IN_PLACE, Op, Origin, Rank,
@@ -300,4 +300,118 @@ fn two_ranks_exchange_long_messages_at_once() {
         let status = world.sendrecv((&data, nobody, 3), (&mut got, nobody, 3)).unwrap();
         assert_eq!((status.source, status.count), (nobody, 0));
     });
+}
+
+/// Runs a program whose ranks make different calls, in several orders, without `--check`.
+fn mismatched(ranks: u32, body: impl Fn(&Rank) + Sync) {
+    let whole = |rank: Rank| {
+        body(&rank);
+        // The ranks may have left messages of different calls.
+        let _ = rank.finalize();
+    };
+    for seed in 0..4 {
+        let options = Options { seed, check: Checking::Off, ..Options::default() };
+        run(ranks, &options, whole).unwrap();
+    }
+    let options = Options { check: Checking::Off, ..Options::default() };
+    run_shared(ranks, &options, whole).unwrap();
+}
+
+#[test]
+fn calls_with_different_roots_are_not_taken_for_later_ones() {
+    mismatched(3, |rank| {
+        let world = rank.world();
+        let me = world.rank();
+        let mut faults = Vec::new();
+        // Each rank takes itself for the root, and receives nothing.
+        faults.extend(world.bcast(&mut [100 + me], me).err());
+        for round in 0..3 {
+            let mut value = [if me == 0 { round } else { -1 }];
+            faults.extend(world.bcast(&mut value, 0).err());
+            assert_eq!(value, [round]);
+        }
+        let mut sum = [0];
+        faults.extend(world.allreduce(&[1], &mut sum, Op::Sum).err());
+        assert_eq!(sum, [3]);
+        faults.extend(world.barrier().err());
+        if me != 0 {
+            let ours =
+                format!("(call 1) where this rank makes bcast with root {me} (call 1): make");
+            let names =
+                |text: String| text.contains("makes bcast with root") && text.contains(&ours);
+            assert!(faults.iter().any(|fault| names(fault.to_string())), "{faults:?}");
+        }
+        assert!(faults.iter().all(|fault| fault.class() == Class::RmaSync), "{faults:?}");
+    });
+}
+
+#[test]
+fn a_call_that_meets_another_one_names_both() {
+    mismatched(2, |rank| {
+        let world = rank.world();
+        let fault = match world.rank() {
+            0 => world.allgather(&[1, 2, 3]).map(drop),
+            _ => world.alltoall(&[1, 2], &mut [0; 2]),
+        };
+        let text = fault.unwrap_err().to_string();
+        let [theirs, ours] = match world.rank() {
+            0 => ["alltoall", "allgather"],
+            _ => ["allgather", "alltoall"],
+        };
+        let words = format!("makes {theirs} (call 1) where this rank makes {ours} (call 1)");
+        assert!(text.contains(&words) && text.contains("--check"), "{text}");
+    });
+    // Long messages wait for a receive that the other rank never makes.
+    mismatched(2, |rank| {
+        let me = rank.world().rank();
+        let mut long = vec![me; 10_000];
+        let text = rank.world().bcast(&mut long, me).unwrap_err().to_string();
+        assert!(text.contains(&format!("bcast with root {} (call 1)", 1 - me)), "{text}");
+    });
+}
+
+#[test]
+fn a_rank_that_has_gone_on_to_its_next_call_is_not_awaited() {
+    mismatched(2, |rank| {
+        let world = rank.world();
+        let mut value = [world.rank()];
+        if world.rank() == 0 {
+            // Refused at once: rank 0 takes no part.
+            assert_eq!(world.bcast(&mut value, 5).unwrap_err().class(), Class::Root);
+            let _ = world.bcast(&mut value, 0);
+        } else {
+            let text = world.bcast(&mut value, 0).unwrap_err().to_string();
+            let words = "rank 0 makes bcast with root 0 (call 2) where this rank makes bcast with root 0 (call 1)";
+            assert!(text.contains(words), "{text}");
+        }
+    });
+}
+
+#[test]
+fn a_stream_beyond_memory_is_an_error_at_all_ranks() {
+    let body = |rank: Rank| {
+        let world = rank.world();
+        // Many elements at one place: a petabyte when packed.
+        let one = [1u8];
+        let still = Datatype::resized(0, 0, &Datatype::byte()).unwrap();
+        let still = rank.commit(&still).unwrap();
+        let data = || Origin::typed(&one[..], 1 << 50, &still);
+        let mut room = [0u8; 4];
+        let faults = [
+            world.gather(data(), &mut room, 0),
+            world.reduce(data(), &mut room, Op::Bor, 0),
+            world.allreduce(data(), &mut room, Op::Bor),
+            world.scan(data(), &mut room, Op::Bor),
+        ];
+        for fault in faults {
+            if let Err(error) = fault {
+                assert_eq!(error.class(), Class::NoMem, "{error}");
+            } else {
+                panic!("no error");
+            }
+        }
+        rank.finalize().unwrap();
+    };
+    let options = Options { check: Checking::Off, ..Options::default() };
+    run(2, &options, body).unwrap();
 }

@@ -14,9 +14,19 @@ pub(crate) struct Announcement {
     pub site: String,
     /// The asserts of a fence, as MPI numbers them.
     pub promises: u32,
+    /// The data of the call, if all ranks give the same types and counts.
+    pub sample: Option<Sample>,
     /// The rank's vector clock.
     pub clock: Vec<u64>,
     pub tally: Tally,
+}
+
+/// The types and counts that a rank gives to a collective call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sample {
+    /// The hash of their signature.
+    pub signature: u128,
+    pub text: String,
 }
 
 /// A difference between calls that must be the same.
@@ -47,6 +57,9 @@ pub(crate) fn compare(ranks: &[u32], said: &[Announcement]) -> Option<Disagreeme
             ),
         });
     }
+    if let Some(differing) = compare_samples(ranks, said) {
+        return Some(differing);
+    }
     SHARED.iter().find_map(|(assert, name)| {
         let promised = |it: &Announcement| it.promises & assert.bits() != 0;
         let other = said.iter().position(|it| promised(it) != promised(&said[0]))?;
@@ -63,6 +76,29 @@ pub(crate) fn compare(ranks: &[u32], said: &[Announcement]) -> Option<Disagreeme
                 "check:   give it at all ranks of the window, or at none\n",
             ),
         })
+    })
+}
+
+/// Compares the types and counts of the ranks that give any.
+fn compare_samples(ranks: &[u32], said: &[Announcement]) -> Option<Disagreement> {
+    let signature = |it: &Announcement| it.sample.as_ref().map(|sample| sample.signature);
+    let first = said.iter().find(|it| it.sample.is_some())?;
+    let differs = |it: &&Announcement| signature(it).is_some_and(|it| Some(it) != signature(first));
+    let other = said.iter().find(differs)?;
+    let given = |it: &Announcement| match &it.sample {
+        Some(sample) => format!("{} of {}", it.call, sample.text),
+        None => format!("{} in place", it.call),
+    };
+    Some(Disagreement {
+        rule: 8,
+        kind: format!("8 data {} {}", first.site, other.site),
+        text: sides(
+            "check: rule 8: ranks give different types or counts to one collective call\n",
+            ranks,
+            said,
+            given,
+            "check:   all ranks return an error; give the same basic types in the same number\n",
+        ),
     })
 }
 
@@ -100,6 +136,7 @@ mod tests {
             call: call.to_owned(),
             site: site.to_owned(),
             promises: promises.bits(),
+            sample: None,
             clock: Vec::new(),
             tally: Tally::default(),
         }

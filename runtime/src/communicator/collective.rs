@@ -12,7 +12,8 @@ use std::panic::Location;
 use shipable::Element;
 
 use super::Communicator;
-use super::message::DATA;
+use super::calls::Call;
+use crate::check::order::Sample;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
 use crate::memory::Scope;
@@ -37,10 +38,12 @@ impl Communicator {
     /// there. PROC_ABORTED if a rank died.
     #[track_caller]
     pub fn bcast<'a>(&self, data: impl Into<Destination<'a>>, root: i32) -> Result<()> {
-        let data = data.into();
-        self.collective("bcast", Activity::Broadcast, || {
+        let mut data = data.into();
+        let call = Call::new("bcast").with_root(root);
+        let sample = self.sample_room(&mut data, 1);
+        self.collective(call, sample, Activity::Broadcast, || {
             let root = self.root(root)?;
-            let participants = self.participants(DATA).rooted(root);
+            let participants = self.participants().rooted(root);
             Scope::with(|scope| {
                 let elements = data.what.resolve(self.process(), scope.lend_mut(data.loan));
                 if self.rank() == root as i32 {
@@ -92,13 +95,14 @@ impl Communicator {
         ranges: Option<&[Range<i64>]>,
         root: i32,
     ) -> Result<()> {
-        self.collective(call, Activity::Gather, || {
+        let sample = self.sample(&data).filter(|_| ranges.is_none());
+        self.collective(Call::new(call).with_root(root), sample, Activity::Gather, || {
             let root = self.root(root)?;
             let (mine, failed) = self.seal(match self.rank() == root as i32 {
                 true => self.packed_own(data, &mut room, ranges),
                 false => self.packed_whole(data),
             });
-            let all = self.participants(DATA).rooted(root).gather(&mine)?;
+            let all = self.participants().rooted(root).gather(&mine)?;
             failed.map_or(Ok(()), Err)?;
             all.map_or(Ok(()), |all| self.unpack_blocks(room, ranges, &all))
         })
@@ -136,9 +140,10 @@ impl Communicator {
         mut room: Destination<'_>,
         ranges: Option<&[Range<i64>]>,
     ) -> Result<()> {
-        self.collective(call, Activity::Allgather, || {
+        let sample = self.sample(&data).filter(|_| ranges.is_none());
+        self.collective(Call::new(call), sample, Activity::Allgather, || {
             let (mine, failed) = self.seal(self.packed_own(data, &mut room, ranges));
-            let all = self.participants(DATA).allgather(mine)?;
+            let all = self.participants().allgather(mine)?;
             failed.map_or(Ok(()), Err)?;
             self.unpack_blocks(room, ranges, &all)
         })
@@ -197,10 +202,11 @@ impl Communicator {
         call: &'static str,
         data: Origin<'_>,
         ranges: Option<&[Range<i64>]>,
-        room: Destination<'_>,
+        mut room: Destination<'_>,
         root: i32,
     ) -> Result<()> {
-        self.collective(call, Activity::Scatter, || {
+        let sample = self.sample_room(&mut room, 1).filter(|_| ranges.is_none());
+        self.collective(Call::new(call).with_root(root), sample, Activity::Scatter, || {
             let root = self.root(root)?;
             let (mut blocks, mut failed) = (Vec::new(), None);
             if self.rank() == root as i32 {
@@ -208,7 +214,7 @@ impl Communicator {
                     Scope::with(|scope| self.pack_blocks(data.what, scope.lend(data.loan), ranges));
                 (blocks, failed) = self.seal_blocks(packed);
             }
-            let mine = self.participants(DATA).rooted(root).scatter(blocks)?;
+            let mine = self.participants().rooted(root).scatter(blocks)?;
             failed.map_or(Ok(()), Err)?;
             match room.what {
                 What::InPlace if self.rank() == root as i32 => Ok(()),
@@ -248,7 +254,8 @@ impl Communicator {
         (data, given): (Origin<'_>, Option<&[Range<i64>]>),
         (mut room, taken): (Destination<'_>, Option<&[Range<i64>]>),
     ) -> Result<()> {
-        self.collective(call, Activity::Alltoall, || {
+        let sample = self.sample_room(&mut room, self.size() as u64).filter(|_| taken.is_none());
+        self.collective(Call::new(call), sample, Activity::Alltoall, || {
             let packed = Scope::with(|scope| match data.what {
                 What::InPlace => {
                     self.pack_blocks(room.what, scope.lend_mut(room.loan.again()), taken)
@@ -256,17 +263,19 @@ impl Communicator {
                 what => self.pack_blocks(what, scope.lend(data.loan), given),
             });
             let (blocks, failed) = self.seal_blocks(packed);
-            let all = self.participants(DATA).alltoall(blocks)?;
+            let all = self.participants().alltoall(blocks)?;
             failed.map_or(Ok(()), Err)?;
             self.unpack_blocks(room, taken, &all)
         })
     }
 
-    /// Announces a collective call on data and runs its body. Adds the place to its error.
+    /// Announces a collective call on data and runs its body. Adds the place to its error. Under
+    /// `--check` a sample of the data is compared with those of the other ranks.
     #[track_caller]
     pub(super) fn collective<R>(
         &self,
-        call: &'static str,
+        call: Call,
+        sample: Option<Sample>,
         activity: Activity,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
@@ -274,11 +283,12 @@ impl Communicator {
         let made = || {
             self.ready()?;
             self.process().during(activity, 0, || {
-                self.announce(|| call.to_owned(), caller)?;
-                body()
+                self.announce_data(call, sample, caller)?;
+                self.begin(call);
+                self.end_call(body())
             })
         };
-        made().map_err(|error| self.raise(error.at(|| self.place(call))))
+        made().map_err(|error| self.raise(error.at(|| self.place(call.name()))))
     }
 
     /// Checks the root of a call.

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+use super::calls::Call;
 use super::participants::{Participants, told};
 use super::{Communicator, FIRST, FREED, Shared};
 use crate::engine::{Channel, Context};
@@ -67,9 +68,6 @@ impl Proposal {
         }
     }
 }
-
-/// The tag of proposals in the communicator's internal channel.
-const ALL: i32 = 3;
 
 impl Communicator {
     /// Makes a communicator of the same ranks with a context of its own (MPI-5.0 section 7.4.2).
@@ -244,6 +242,7 @@ impl Communicator {
                 return Err(FIRST.into());
             }
             self.announce(|| "free of a communicator".to_owned(), caller)?;
+            self.begin(Call::new("free of a communicator"));
             // The other ranks wait for this one, so it must go on even if a callback failed.
             let cleared = self.clear_attributes();
             if self.shared.freed.swap(true, Ordering::Relaxed) {
@@ -267,6 +266,7 @@ impl Communicator {
         let made = || {
             self.ready()?;
             self.announce(|| call.to_owned(), caller)?;
+            self.begin(Call::new(call));
             let (proposal, wrong) = match propose() {
                 Ok(proposal) => (proposal, None),
                 Err(error) => {
@@ -274,8 +274,8 @@ impl Communicator {
                     (Proposal { error: error.as_ref().map(told), ..Proposal::new(None, 0) }, error)
                 }
             };
-            let made = self.agree(&self.participants(ALL), self.group(), proposal);
-            wrong.map_or(made, Err)
+            let made = self.agree(&self.participants(), self.group(), proposal);
+            self.end_call(wrong.map_or(made, Err))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);
         made.map_err(|error| self.raise(error.at(|| self.place(call))))

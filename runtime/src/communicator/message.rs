@@ -15,9 +15,6 @@ use crate::memory::{Scope, Span};
 use crate::origin::{Destination, Elementwise, Origin, What};
 use crate::sequence::{Items, MATCH};
 
-/// The tag of messages that carry data of collective calls.
-pub(super) const DATA: i32 = 4;
-
 /// Bytes before the packed data: a 0, and the hash of the data's signature.
 pub(super) const HEAD: usize = 17;
 const FAILED: usize = 6;
@@ -128,7 +125,8 @@ impl Communicator {
     pub(super) fn pack_part(&self, all: &Elementwise, first: u64, count: u64) -> Result<Vec<u8>> {
         let (committed, representation) = (all.datatype.committed(), self.packed_representation());
         let size = committed.pack_size(count, representation)?;
-        let mut bytes = vec![0; HEAD + size as usize];
+        let mut bytes = room_for(size, HEAD)?;
+        bytes.resize(HEAD + size as usize, 0);
         bytes[1..HEAD].copy_from_slice(&all.signature(count)?.to_le_bytes());
         let from = all.part(first)?;
         from.pack_to(committed, count, &mut bytes[HEAD..], &mut 0, representation)
@@ -173,6 +171,17 @@ impl Communicator {
             }
         }
     }
+}
+
+/// An empty vector for `size` bytes after a head.
+///
+/// # Errors
+/// NO_MEM if there isn't enough memory.
+pub(super) fn room_for(size: u64, head: usize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let length = usize::try_from(size).ok().and_then(|size| size.checked_add(head));
+    let has_room = length.is_some_and(|length| bytes.try_reserve_exact(length).is_ok());
+    if has_room { Ok(bytes) } else { Err(ErrorKind::NoMemory(size).into()) }
 }
 
 /// The signature hash and data of another rank's message, or its error.

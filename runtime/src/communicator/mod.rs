@@ -4,6 +4,7 @@
 //! virtual topologies (chapter 8), and nonblocking dup.
 
 mod announce;
+mod calls;
 mod collective;
 mod create;
 mod message;
@@ -13,7 +14,7 @@ mod varying;
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use shipable::Architecture;
 
@@ -25,6 +26,8 @@ use crate::job::Activity;
 use crate::object::{Cacheable, Card, attributes, error_handling, sealed};
 use crate::process::{Meeting, Process};
 
+pub(crate) use calls::Call;
+use calls::Calls;
 pub use create::SplitType;
 pub(crate) use participants::told;
 
@@ -79,6 +82,7 @@ struct Shared {
     /// The representation of packed buffers; determined at its first use.
     packed: OnceLock<Architecture>,
     card: Card,
+    calls: Mutex<Calls>,
     /// Whether the communicator is freed. Windows made on it go on.
     freed: AtomicBool,
 }
@@ -116,7 +120,8 @@ impl Communicator {
         card: Card,
     ) -> Communicator {
         let (meeting, packed, freed) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
-        let shared = Shared { process, context, group, rank, meeting, packed, card, freed };
+        let calls = Mutex::default();
+        let shared = Shared { process, context, group, rank, meeting, packed, card, calls, freed };
         Communicator { shared: Arc::new(shared) }
     }
 
@@ -232,6 +237,7 @@ impl Communicator {
 
     pub(crate) fn barrier_as(&self, activity: Activity, caller: Caller) -> Result<()> {
         let process = self.process();
+        let ends = activity == Activity::Finalize;
         let met = || {
             self.ready()?;
             process.during(activity, 0, || {
@@ -239,9 +245,15 @@ impl Communicator {
                     Activity::Finalize => self.announce_end(caller)?,
                     _ => self.announce(|| "barrier".to_owned(), caller).map(|()| None)?,
                 };
+                self.begin(Call::new(if ends { "finalize" } else { "barrier" }));
                 // A rank that leaves the barrier early can't affect the announcements of the
                 // others.
                 self.meet(self.meeting()?)?;
+                if ends {
+                    // Nothing later would find that the calls of the ranks differed.
+                    process.engine().progress();
+                    self.end_call(Ok(()))?;
+                }
                 found.map_or(Ok(()), Err)
             })
         };

@@ -6,17 +6,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Communicator;
+use super::calls::Call;
 use crate::barrier::Barrier;
-use crate::engine::{Channel, Landing, Message, Pattern, Sender, Source, State, Venue};
+use crate::engine::{Channel, Delivery, Landing, Message, Pattern, Sender, Source, State, Venue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::process::{Meeting, Process};
 
-/// The tag of values that this crate exchanges for its own use.
-const BYTES: i32 = 1;
-
-/// The tag of the message that announces a barrier's memory.
-const MEETING: i32 = 2;
+/// The tag of announcements in the communicator's internal channel.
+const ANNOUNCEMENTS: i32 = 1;
 
 /// The longest encoded value that ranks exchange, in bytes.
 const MAX_VALUE: usize = 4096;
@@ -32,6 +30,8 @@ pub(super) struct Participants<'a> {
     tag: i32,
     /// The window whose ranks they are, if they exchange in its name.
     window: Option<u32>,
+    /// The collective call of which they exchange messages: the communicator, and the call.
+    call: Option<(&'a Communicator, Call)>,
 }
 
 /// Offset and length of a communicator's barrier, or the class and text of rank 0's error.
@@ -47,7 +47,7 @@ impl<'a> Participants<'a> {
         context: u32,
         tag: i32,
     ) -> Participants<'a> {
-        Participants { process, group, rank, root: 0, context, tag, window: None }
+        Participants { process, group, rank, root: 0, context, tag, window: None, call: None }
     }
 
     /// The byte strings of all ranks, by rank (Bruck's algorithm).
@@ -304,15 +304,38 @@ impl<'a> Participants<'a> {
             }
             let Some(number) = receiving else { return Ok(Vec::new()) };
             self.process.note_wait(from);
-            let received = self
-                .process
-                .wait_among(self.group, self.window, |state| state.take_received(number));
-            received.map(|delivery| delivery.bytes)
+            let Delivery { status, signature, bytes } =
+                self.wait(from, |state| state.take_received(number))?;
+            match self.call {
+                Some((communicator, call)) if signature != call.code() => {
+                    Err(communicator.mismatch((status.source as u32, status.tag, signature)))
+                }
+                _ => Ok(bytes),
+            }
         };
         both().inspect_err(|_: &Error| {
             if let Some(number) = receiving {
                 self.process.engine().state().abandon(number);
             }
+        })
+    }
+
+    /// Waits for `poll`. Fails if any rank of the group dies, has poisoned the window, or makes
+    /// other collective calls.
+    fn wait<T>(
+        &self,
+        from: Option<u32>,
+        mut poll: impl FnMut(&mut State) -> Option<Result<T>>,
+    ) -> Result<T> {
+        self.process.wait(|state, arming| {
+            let outcome = poll(state);
+            if let (None, true, Some((communicator, call))) = (&outcome, arming, self.call) {
+                let other = state.misplaced(self.context, (self.tag, call.code()), from);
+                if let Some(other) = other {
+                    return Some(Err(communicator.mismatch(other)));
+                }
+            }
+            outcome.or_else(|| state.lost_among(self.group, self.window).map(Err))
         })
     }
 
@@ -323,7 +346,7 @@ impl<'a> Participants<'a> {
             context: self.context,
             tag: self.tag,
             length: bytes.len() as u64,
-            signature: 0,
+            signature: self.call.map_or(0, |(_, call)| call.code()),
             source: Source::Bytes(bytes),
         };
         state.start_send(to, message)
@@ -332,18 +355,27 @@ impl<'a> Participants<'a> {
     /// Waits until the message has gone. The number is invalid afterwards, even after an error.
     fn finish_send(&self, to: u32, number: u64) -> Result<()> {
         self.process.note_wait(Some(to));
-        let sent =
-            self.process.wait_among(self.group, self.window, |state| state.take_sent(number));
+        let sent = self.wait(None, |state| state.take_sent(number));
         sent.inspect_err(|_| self.process.engine().state().forget_send(number))
     }
 }
 
 impl Communicator {
-    /// All ranks of this communicator, for an exchange with this tag.
-    pub(super) fn participants(&self, tag: i32) -> Participants<'_> {
+    /// All ranks of this communicator, for the exchanges of the collective call under way.
+    pub(super) fn participants(&self) -> Participants<'_> {
+        let Communicator { shared } = self;
+        let (tag, call) = self.current_call();
+        let context = self.context(Channel::Calls);
+        let all = Participants::new(&shared.process, &shared.group, shared.rank, context, tag);
+        Participants { call: Some((self, call)), ..all }
+    }
+
+    /// All ranks of this communicator, for an announcement of a call.
+    pub(super) fn announcing(&self) -> Participants<'_> {
         let Communicator { shared } = self;
         let context = self.context(Channel::Internal);
-        Participants::new(&shared.process, &shared.group, shared.rank, context, tag)
+        let (process, group, rank) = (&shared.process, &shared.group, shared.rank);
+        Participants::new(process, group, rank, context, ANNOUNCEMENTS)
     }
 
     /// The values of all ranks, by rank, in the channel of a window.
@@ -360,7 +392,7 @@ impl Communicator {
 
     /// The values of all ranks, by rank. Collective.
     pub(crate) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
-        self.participants(BYTES).allgather_values(mine)
+        self.participants().allgather_values(mine)
     }
 
     /// Returns after all ranks have called it. It uses messages instead of shared memory, which may
@@ -400,7 +432,7 @@ impl Communicator {
         let first = self.group().process(0);
         let wrong = |error: shipable::codec::CodecError| protocol(first, &error.to_string());
         let encoded = shipable::codec::encode(&memory, MAX_VALUE).map_err(wrong)?;
-        let told = self.participants(MEETING).broadcast(encoded)?;
+        let told = self.participants().broadcast(encoded)?;
         match shipable::codec::decode::<BarrierMemory>(&told, MAX_VALUE).map_err(wrong)? {
             Ok(range) => {
                 let barrier = process.barrier_at(Some(range), self.group(), self.rank() as u32);

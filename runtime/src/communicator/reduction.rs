@@ -11,7 +11,8 @@ use shipable::reduce::{Op, Reduction};
 use shipable::{View, ViewMut};
 
 use super::Communicator;
-use super::message::{DATA, HEAD, open};
+use super::calls::Call;
+use super::message::{HEAD, open};
 use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::job::Activity;
 use crate::memory::Scope;
@@ -49,14 +50,16 @@ impl Communicator {
         root: i32,
     ) -> Result<()> {
         let (data, mut room) = (data.into(), room.into());
-        self.collective("reduce", Activity::Reduce, || {
+        let call = Call::new("reduce").by(op).with_root(root);
+        let sample = self.sample_operands(&data, &mut room);
+        self.collective(call, sample, Activity::Reduce, || {
             let root = self.root(root)?;
             let mut nowhere = IN_PLACE.into();
             let own = if self.rank() == root as i32 { &mut room } else { &mut nowhere };
             // Rank 0 combines, whichever rank is the root. The order of ranks decides the bits of a
             // sum of floats.
             let (total, failed) = self.total(data, own, op)?;
-            let total = self.participants(DATA).pass(0, root, total)?;
+            let total = self.participants().pass(0, root, total)?;
             failed.map_or(Ok(()), Err)?;
             if self.rank() == root as i32 { self.unpack_whole(room, &total) } else { Ok(()) }
         })
@@ -86,9 +89,10 @@ impl Communicator {
         op: Op,
     ) -> Result<()> {
         let (data, mut room) = (data.into(), room.into());
-        self.collective("allreduce", Activity::Reduce, || {
+        let sample = self.sample_operands(&data, &mut room);
+        self.collective(Call::new("allreduce").by(op), sample, Activity::Reduce, || {
             let (total, failed) = self.total(data, &mut room, op)?;
-            let total = self.participants(DATA).broadcast(total)?;
+            let total = self.participants().broadcast(total)?;
             failed.map_or(Ok(()), Err)?;
             self.unpack_whole(room, &total)
         })
@@ -156,11 +160,12 @@ impl Communicator {
         op: Op,
         inclusive: bool,
     ) -> Result<()> {
-        self.collective(call, Activity::Scan, || {
+        let sample = self.sample_operands(&data, &mut room);
+        self.collective(Call::new(call).by(op), sample, Activity::Scan, || {
             let (reduction, mine, failed) = self.operands(data, &mut room, op);
             let mut before: Option<Vec<u8>> = None;
             let mut whole = mine.clone();
-            self.participants(DATA).scan(mine, |heard, held| {
+            self.participants().scan(mine, |heard, held| {
                 let nearer = before.take();
                 before = Some(match nearer {
                     Some(nearer) => self.combined(&reduction, heard.clone(), &nearer)?,
@@ -188,7 +193,7 @@ impl Communicator {
     ) -> Result<(Vec<u8>, Option<Error>)> {
         let (reduction, mine, failed) = self.operands(data, room, op);
         let combine = |held, heard: Vec<u8>, _| self.combined(&reduction, held, &heard);
-        let total = self.participants(DATA).fold(mine, combine)?;
+        let total = self.participants().fold(mine, combine)?;
         Ok((total.unwrap_or_default(), failed))
     }
 
@@ -243,8 +248,11 @@ impl Communicator {
         // There are no elements if there is no reduction.
         if let Some(reduction) = reduction {
             let elements = (low.len() - HEAD) as u64 / reduction.element().max(1);
-            let mut low = ViewMut::new(&mut low[HEAD..]);
-            reduction.combine(View::new(&high[HEAD..]), &mut low, elements)?;
+            let mut operands = ViewMut::new(&mut low[HEAD..]);
+            let combined = reduction.combine(View::new(&high[HEAD..]), &mut operands, elements);
+            if let Err(error) = combined {
+                return Ok(self.seal(Err(error.into())).0);
+            }
         }
         Ok(low)
     }

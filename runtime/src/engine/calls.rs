@@ -14,7 +14,7 @@ use shipable::Architecture;
 
 use super::completion::{Ledger, Ticket};
 use super::locks::{forsake_brief, lock_brief, ping_brief, signal_brief, unlock_brief};
-use super::messages::{Arrival, Delivery, Landing, Message, Pattern};
+use super::messages::{Arrival, Delivery, Landing, Message, OtherCall, Pattern};
 use super::origin::{Fetch, RdmaAccess};
 use super::outbox::{Outgoing, Purpose};
 use super::target::Exposure;
@@ -363,6 +363,25 @@ impl State {
     /// reports its end.
     pub(crate) fn start_receive(&mut self, pattern: Pattern, landing: Landing) -> u64 {
         self.messages.start_receive(pattern, landing, &self.peers, &mut self.outbox)
+    }
+
+    /// A message that shows that its sender makes other collective calls than this rank, by its
+    /// sender, number and code. This rank is in the call of this number and code, and waits for a
+    /// message `from` a rank.
+    pub(crate) fn misplaced(
+        &self,
+        context: u32,
+        call: (i32, u128),
+        from: Option<u32>,
+    ) -> Option<OtherCall> {
+        self.messages.misplaced(context, call, from)
+    }
+
+    /// Takes out the messages of collective calls up to this number, which are over. Returns the
+    /// sender, number and code of the first.
+    #[inline]
+    pub(crate) fn take_left_over(&mut self, context: u32, number: i32) -> Option<OtherCall> {
+        self.messages.take_left_over(context, number, &self.peers, &mut self.outbox)
     }
 
     /// The message that a receive with this pattern would get. It stays in the queue.

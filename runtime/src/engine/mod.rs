@@ -79,7 +79,9 @@ use target::{Fetched, LONGEST_FORM, Target};
 pub(crate) use completion::{Ledger, Ticket};
 pub(crate) use locks::EXPOSED;
 pub(crate) use meetings::Venue;
-pub(crate) use messages::{Arrival, Channel, Context, Delivery, Landing, Message, Pattern, Sender};
+pub(crate) use messages::{
+    Arrival, Channel, Context, Delivery, Landing, Message, OtherCall, Pattern, Sender,
+};
 pub use messages::{Status, UNDEFINED};
 pub(crate) use operation::{BY_NUMBER, Operation};
 pub(crate) use origin::Fetch;

@@ -535,6 +535,22 @@ pub enum ErrorKind {
     /// `--check=fail` found faults in the job.
     #[error("--check reported {0} faults: see standard error")]
     Found(u64),
+    /// The ranks make different collective calls on one communicator (rule 8).
+    #[error(
+        "rank {peer} makes {theirs} where this rank makes {ours}: make the same collective calls in the same order at all \
+         ranks of a communicator, with the same root and operation (rule 8); `longshore run --check` shows their source lines"
+    )]
+    Mismatch {
+        /// The rank whose call differs.
+        peer: u32,
+        /// The rank's call.
+        theirs: String,
+        /// The call of this rank.
+        ours: String,
+    },
+    /// There isn't enough memory for the data of a call.
+    #[error("{0} bytes for the data of a call can't be allocated: move fewer elements at a time")]
+    NoMemory(u64),
     /// A peer sent a frame that no correct peer of this version sends.
     #[error("rank {peer} broke the protocol: {what}")]
     Protocol {
@@ -570,7 +586,7 @@ impl ErrorKind {
             | ErrorKind::GivenUp { .. }
             | ErrorKind::Link(_) => Class::Other,
             ErrorKind::Keyval(_) => Class::Keyval,
-            ErrorKind::Segment(_) => Class::NoMem,
+            ErrorKind::Segment(_) | ErrorKind::NoMemory(_) => Class::NoMem,
             ErrorKind::Datatype(error) => error.class(),
             ErrorKind::Rank { .. } | ErrorKind::RankTwice(_) | ErrorKind::TypeOfNull => Class::Rank,
             ErrorKind::Stride | ErrorKind::Color(_) => Class::Arg,
@@ -612,6 +628,7 @@ impl ErrorKind {
             ErrorKind::Epoch(_)
             | ErrorKind::LockedWindow { .. }
             | ErrorKind::OutOfOrder(_)
+            | ErrorKind::Mismatch { .. }
             | ErrorKind::Circle(_) => Class::RmaSync,
             ErrorKind::Assert { .. } => Class::Assert,
             ErrorKind::LockType(_) => Class::Locktype,

@@ -241,18 +241,6 @@ impl Process {
         })
     }
 
-    /// Waits for `poll` as a member of a group, possibly of a window's. The call fails if any
-    /// member dies or has poisoned the window, since members that know of it may have left the
-    /// call already.
-    pub(crate) fn wait_among<T>(
-        &self,
-        group: &Group,
-        window: Option<u32>,
-        mut poll: impl FnMut(&mut State) -> Option<Result<T>>,
-    ) -> Result<T> {
-        self.wait(|state, _| poll(state).or_else(|| state.lost_among(group, window).map(Err)))
-    }
-
     /// Under `--check`: fails if this rank waits in a circle of ranks whose calls have lasted so
     /// long that no frame under way can end them.
     fn check_circle(&self, seen: &mut Option<WaitCycle>) -> Result<()> {

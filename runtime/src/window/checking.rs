@@ -54,7 +54,8 @@ impl Checking {
     #[cold]
     pub(super) fn announce_fence(&self, peers: &Peers, assert: Assert) -> Result<()> {
         let call = || format!("fence of window {}", self.window);
-        let announced = peers.communicator().announce_with(call, assert.bits(), self.caller.get());
+        let announced =
+            peers.communicator().announce_with(call, None, assert.bits(), self.caller.get());
         announced.map(drop)
     }
 

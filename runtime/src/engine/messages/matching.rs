@@ -26,9 +26,12 @@ pub(crate) enum Channel {
     /// Messages by which ranks agree about a window, by the window's number: threads may work on
     /// several windows at a time.
     Windows,
+    /// Messages of collective calls. The tag is the call's number on the communicator, and the
+    /// signature stands for the call.
+    Calls,
 }
 
-const CHANNELS: u32 = 5;
+const CHANNELS: u32 = 6;
 
 /// A communicator's context: a number that none of its ranks uses for another communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +115,55 @@ pub(crate) struct Arrival {
     pub(super) signature: u128,
     /// Bytes of the data in the sender's representation.
     pub(super) length: u64,
+}
+
+/// The place of a message's collective call in the order of a communicator's calls.
+enum Order {
+    Before,
+    Same,
+    After,
+}
+
+/// The sender, tag and signature of a message of a collective call.
+pub(crate) type OtherCall = (u32, i32, u128);
+
+impl Arrival {
+    /// Whether the message belongs to a collective call up to this number.
+    pub(super) fn is_left_over(&self, context: u32, number: i32) -> bool {
+        self.context == context && !matches!(self.order(number), Order::After)
+    }
+
+    /// Whether the message shows that its sender makes other collective calls than this rank, which
+    /// is in the call of this number and signature and waits for a message `from` a rank.
+    ///
+    /// A message of a later call shows it if `from` is its sender: messages of one sender arrive in
+    /// order. A message of an earlier call has been left over; this call goes on nevertheless.
+    pub(super) fn is_misplaced(
+        &self,
+        context: u32,
+        (number, signature): (i32, u128),
+        from: Option<u32>,
+    ) -> bool {
+        let is = match self.order(number) {
+            Order::Before => false,
+            Order::Same => signature != self.signature,
+            Order::After => from == Some(self.peer),
+        };
+        is && self.context == context
+    }
+
+    pub(super) fn other_call(&self) -> OtherCall {
+        (self.peer, self.tag, self.signature)
+    }
+
+    /// Numbers begin again after 2^31 calls.
+    fn order(&self, number: i32) -> Order {
+        match self.tag.wrapping_sub(number) & i32::MAX {
+            0 => Order::Same,
+            ahead if ahead < 1 << 30 => Order::After,
+            _ => Order::Before,
+        }
+    }
 }
 
 /// A message's data as elements of a receive's type.

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::wire::{Brief, Header, Kind};
 
 pub use matching::UNDEFINED;
-pub(crate) use matching::{Arrival, Channel, Context, Pattern, Sender};
+pub(crate) use matching::{Arrival, Channel, Context, OtherCall, Pattern, Sender};
 pub(super) use receive::Receiving;
 pub use receive::Status;
 pub(crate) use receive::{Delivery, Landing};
@@ -200,6 +200,39 @@ impl Messages {
         let mut messages = self.unexpected.iter();
         let at = messages.position(|message| pattern.matches(&message.arrival))?;
         self.unexpected.remove(at)
+    }
+
+    /// An unexpected message that shows that its sender makes other collective calls than this
+    /// rank; see [`Arrival::is_misplaced`].
+    pub(super) fn misplaced(
+        &self,
+        context: u32,
+        call: (i32, u128),
+        from: Option<u32>,
+    ) -> Option<OtherCall> {
+        let mut arrivals = self.unexpected.iter().map(|message| &message.arrival);
+        arrivals.find(|arrival| arrival.is_misplaced(context, call, from)).map(Arrival::other_call)
+    }
+
+    /// Takes out all messages of collective calls up to this number. Returns the first.
+    pub(super) fn take_left_over(
+        &mut self,
+        context: u32,
+        number: i32,
+        peers: &Peers,
+        out: &mut Outbox,
+    ) -> Option<OtherCall> {
+        let mut first = None;
+        let is_left = |message: &Unexpected| message.arrival.is_left_over(context, number);
+        while let Some(at) = self.unexpected.iter().position(is_left) {
+            let Some(message) = self.unexpected.remove(at) else { break };
+            first = first.or(Some(message.arrival.other_call()));
+            // The sender of an announced message waits until it is received.
+            let received = self.next();
+            self.deliver(message, received, Landing::Bytes, peers, out);
+            self.abandon(received, out);
+        }
+        first
     }
 
     /// The message that a receive with this pattern would get. It stays in the queue.

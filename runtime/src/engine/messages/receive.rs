@@ -35,6 +35,8 @@ pub struct Status {
 /// A received message. Its source is a rank of the job.
 pub(crate) struct Delivery {
     pub status: Status,
+    /// The hash of the data's type signature, as the sender gave it.
+    pub signature: u128,
     /// The data, if the landing was [`Landing::Bytes`].
     pub bytes: Vec<u8>,
 }
@@ -43,6 +45,7 @@ pub(crate) struct Delivery {
 pub(in crate::engine) struct Receiving {
     pub(super) number: u64,
     status: Status,
+    signature: u128,
     buffer: Buffer,
     error: Option<Error>,
 }
@@ -89,7 +92,8 @@ impl Receiving {
                 Buffer::Typed { program, count, lease, partial: Partial::default() }
             }
         };
-        Ok(Receiving { number, status, buffer, error: None })
+        let signature = arrival.signature;
+        Ok(Receiving { number, status, signature, buffer, error: None })
     }
 
     /// Takes in a message that is all here.
@@ -114,7 +118,13 @@ impl Receiving {
             return;
         }
         match &mut self.buffer {
-            Buffer::Bytes(bytes) => bytes.extend_from_slice(data),
+            Buffer::Bytes(bytes) => match bytes.try_reserve(data.len()) {
+                Ok(()) => bytes.extend_from_slice(data),
+                Err(_) => {
+                    let needed = (bytes.len() + data.len()) as u64;
+                    self.error = Some(ErrorKind::NoMemory(needed).into());
+                }
+            },
             Buffer::Typed { program, count, lease, partial } => {
                 let taken = lease.span().unpack(program, *count, position, data, partial);
                 self.error = taken.map_err(conversion).err();
@@ -124,11 +134,11 @@ impl Receiving {
 
     /// The outcome of the receive. `cut` is the error if the message ended early.
     pub(super) fn into_outcome(self, cut: Option<Error>) -> Result<Delivery> {
-        let Receiving { status, buffer, error, .. } = self;
+        let Receiving { status, signature, buffer, error, .. } = self;
         let bytes = match buffer {
             Buffer::Bytes(bytes) => bytes,
             Buffer::Typed { .. } => Vec::new(),
         };
-        error.or(cut).map_or(Ok(Delivery { status, bytes }), Err)
+        error.or(cut).map_or(Ok(Delivery { status, signature, bytes }), Err)
     }
 }

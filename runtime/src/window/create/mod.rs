@@ -15,7 +15,7 @@ use super::core::Core;
 use super::directory::Directory;
 use super::info::{Info, check};
 use super::part::{Part, lead};
-use crate::communicator::Communicator;
+use crate::communicator::{Call, Communicator};
 use crate::engine::Measures;
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
@@ -182,8 +182,15 @@ fn open(
     let opened = || {
         communicator.ready()?;
         process.during(Activity::CreateWindow, 0, || {
-            communicator.announce(|| format!("{} of a window", flavor.call()), caller)?;
-            make()
+            let call = Call::new(match flavor {
+                Flavor::Create => "create of a window",
+                Flavor::Allocate => "allocate of a window",
+                Flavor::Shared => "allocate_shared of a window",
+                Flavor::Dynamic => "create_dynamic of a window",
+            });
+            communicator.announce(|| call.to_string(), caller)?;
+            communicator.begin(call);
+            communicator.end_call(make())
         })
     };
     opened().map_err(|error| communicator.raise(error.at(|| communicator.place(flavor.call()))))

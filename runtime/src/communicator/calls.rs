@@ -1,0 +1,212 @@
+//! The numbers of a communicator's collective calls, and the calls as ranks compare them.
+//!
+//! Each rank numbers the collective calls that it makes on a communicator. A message of a call
+//! bears the number as its tag, and the [`Call`] in place of a signature. So no message is taken
+//! for one of another call, and a rank that receives one of another call can name both.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{MutexGuard, PoisonError};
+
+use shipable::reduce::Op;
+
+use super::Communicator;
+use crate::engine::{Channel, OtherCall};
+use crate::error::{Error, ErrorKind, Result};
+
+/// A collective call, with the arguments that all ranks give alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    name: &'static str,
+    root: Option<i32>,
+    op: Option<Op>,
+}
+
+/// The calls, in the order of their codes in messages.
+const NAMES: [&str; 24] = [
+    "barrier",
+    "finalize",
+    "bcast",
+    "gather",
+    "gatherv",
+    "allgather",
+    "allgatherv",
+    "scatter",
+    "scatterv",
+    "alltoall",
+    "alltoallv",
+    "reduce",
+    "allreduce",
+    "scan",
+    "exscan",
+    "dup",
+    "split",
+    "split_type",
+    "create",
+    "free of a communicator",
+    "create of a window",
+    "allocate of a window",
+    "allocate_shared of a window",
+    "create_dynamic of a window",
+];
+
+impl Call {
+    pub(crate) const fn new(name: &'static str) -> Call {
+        Call { name, root: None, op: None }
+    }
+
+    pub(super) fn with_root(self, root: i32) -> Call {
+        Call { root: Some(root), ..self }
+    }
+
+    pub(super) fn by(self, op: Op) -> Call {
+        Call { op: Some(op), ..self }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The number that stands for the call in a message; never 0.
+    pub(super) fn code(self) -> u128 {
+        let name = NAMES.iter().position(|name| *name == self.name).unwrap_or(NAMES.len());
+        let op = self.op.map_or(0, |op| 1 + u128::from(op.wire()));
+        let root = self.root.map_or(0, |root| (1 << 32) | u128::from(root as u32));
+        (1 + name as u128) | (op << 16) | (root << 32)
+    }
+
+    /// The call of this code; `None` if it is none of this version's.
+    fn of_code(code: u128) -> Option<Call> {
+        let name = NAMES.get((code as u16).checked_sub(1)? as usize)?;
+        let op = ((code >> 16) as u16).checked_sub(1).and_then(|op| Op::from_wire(op as u8));
+        let root = (code >> 64 & 1 == 1).then_some((code >> 32) as u32 as i32);
+        Some(Call { name, root, op })
+    }
+}
+
+/// Prints for example `reduce by MPI_SUM with root 1`.
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        if let Some(op) = self.op {
+            write!(f, " by {op}")?;
+        }
+        match self.root {
+            Some(root) => write!(f, " with root {root}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The calls that are remembered, so that an error can name one that is over.
+const REMEMBERED: usize = 16;
+
+/// The collective calls that this rank has made on a communicator.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// The number of the last call, of 31 bits.
+    last: u32,
+    /// The last calls, the newest at the end.
+    recent: VecDeque<Call>,
+}
+
+impl Calls {
+    fn begin(&mut self, call: Call) {
+        self.last = (self.last + 1) & i32::MAX as u32;
+        if self.recent.len() == REMEMBERED {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(call);
+    }
+
+    /// The number and name of the call under way.
+    fn current(&self) -> (i32, Call) {
+        (self.last as i32, self.recent.back().copied().unwrap_or(Call::new(NAMES[0])))
+    }
+
+    /// This rank's call of a number, in words: the call under way, if it hasn't come to that
+    /// number.
+    fn describe(&self, number: i32) -> String {
+        let ago = self.last.wrapping_sub(number as u32) & i32::MAX as u32;
+        let (ago, number) = match ago >> 30 {
+            0 => (ago as usize, number),
+            _ => (0, self.last as i32),
+        };
+        match self.recent.iter().rev().nth(ago) {
+            Some(call) => format!("{call} (call {number})"),
+            None => format!("call {number}, long ago"),
+        }
+    }
+}
+
+impl Communicator {
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.shared.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a collective call. All ranks count it, whatever it comes to.
+    pub(crate) fn begin(&self, call: Call) {
+        self.calls().begin(call);
+    }
+
+    /// The number and name of the collective call under way.
+    pub(super) fn current_call(&self) -> (i32, Call) {
+        self.calls().current()
+    }
+
+    /// Ends a collective call: its outcome, unless messages of earlier calls have been left over
+    /// here. Then ranks made different calls, and this rank the last to learn it.
+    ///
+    /// # Errors
+    /// RMA_SYNC if a rank made another call than this one.
+    pub(crate) fn end_call<R>(&self, outcome: Result<R>) -> Result<R> {
+        let outcome = outcome?;
+        if self.process().is_bereft() {
+            // A call with a rank that is gone leaves messages over, too.
+            return Ok(outcome);
+        }
+        let (number, _) = self.current_call();
+        let context = self.context(Channel::Calls);
+        let left = self.process().engine().state().take_left_over(context, number);
+        left.map_or(Ok(outcome), |other| Err(self.mismatch(other)))
+    }
+
+    /// The error for a message of another call than this rank's, by its sender, number and code.
+    pub(super) fn mismatch(&self, (peer, number, code): OtherCall) -> Error {
+        let theirs = match Call::of_code(code) {
+            Some(call) => format!("{call} (call {number})"),
+            None => format!("a call of another version (call {number})"),
+        };
+        let ours = self.calls().describe(number);
+        ErrorKind::Mismatch { peer, theirs, ours }.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_stand_for_calls() {
+        for name in NAMES {
+            let call = Call::new(name);
+            for call in [call, call.with_root(0), call.with_root(-1).by(Op::Max)] {
+                assert_eq!(Call::of_code(call.code()), Some(call));
+            }
+        }
+        assert_eq!(Call::of_code(0), None);
+        assert_eq!(Call::of_code(99), None);
+    }
+
+    #[test]
+    fn calls_are_named_by_their_numbers() {
+        let mut calls = Calls { last: i32::MAX as u32 - 1, recent: VecDeque::new() };
+        calls.begin(Call::new("barrier"));
+        calls.begin(Call::new("reduce").by(Op::Sum).with_root(2));
+        assert_eq!(calls.current().0, 0);
+        assert_eq!(calls.describe(i32::MAX), format!("barrier (call {})", i32::MAX));
+        assert_eq!(calls.describe(0), "reduce by MPI_SUM with root 2 (call 0)");
+        assert_eq!(calls.describe(1), calls.describe(0));
+        assert_eq!(calls.describe(i32::MAX - 1), format!("call {}, long ago", i32::MAX - 1));
+    }
+}
