@@ -591,3 +591,13 @@ fn faults_cut_a_peer() {
     let gone = LinkError::PeerGone { peer: 0, state: RankState::Dead(Cause::Lost) };
     assert!(matches!(right.reserve(0, 1), Err(Refused::Failed(error)) if error == gone));
 }
+
+/// A process that has the segment, but isn't of the job, could otherwise end all ranks by SIGBUS.
+#[test]
+fn the_size_of_a_segment_is_fixed() {
+    let segment = Segment::create(2).unwrap();
+    let file = std::fs::File::from(segment.as_fd().try_clone_to_owned().unwrap());
+    let size = file.metadata().unwrap().len();
+    assert!(file.set_len(0).is_err() && file.set_len(size + 4096).is_err());
+    assert_eq!(file.metadata().unwrap().len(), size);
+}

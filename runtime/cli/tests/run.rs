@@ -7,12 +7,15 @@ mod hosts;
 mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use longshore::job::{Activity, Environment};
 use longshore_transport::{Cause, JobState, RankState, Segment};
+use nix::fcntl::OFlag;
+use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use support::{HANG, await_waiting, parent, run, sh, start, variable};
@@ -34,6 +37,8 @@ fn rank() {
         "idle" => return idle(),
         "join" => return join(),
         "signals" => return signals(),
+        "children" => return children(),
+        "alone" => return alone(),
         _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");
@@ -94,7 +99,13 @@ fn rank() {
             eprintln!("rank {} waits", job.rank);
             thread::sleep(HANG);
         }
+        "secret" => {
+            let digits: String = job.secret.bytes().map(|byte| format!("{byte:02x}")).concat();
+            eprintln!("rank {} waits, secret {digits}", job.rank);
+            thread::sleep(HANG);
+        }
         "orphan" => {
+            eprintln!("rank {} waits", job.rank);
             while !job.is_orphaned() {
                 thread::sleep(Duration::from_millis(5));
             }
@@ -289,6 +300,36 @@ fn signals() {
         }
     }
     window.free().unwrap();
+    rank.finalize().unwrap();
+    std::process::exit(0);
+}
+
+/// Prints what a process gets that a rank starts, before and after the rank's init, and starts a
+/// Longshore program.
+fn children() {
+    let look = "env | grep -E '^[A-Z_]*=[0-9a-f]{64}$'; ls -l /proc/self/fd | sed -n 's/.* -> //p'";
+    let child = |when: &str| {
+        let output = Command::new("sh").args(["-c", look]).output().unwrap();
+        for line in String::from_utf8(output.stdout).unwrap().lines() {
+            println!("{when} {line}");
+        }
+    };
+    child("before");
+    let rank = longshore::init().unwrap();
+    child("after");
+    let words = ["--exact", "rank", "--nocapture", "-q"];
+    let own = std::env::current_exe().unwrap();
+    let status = Command::new(own).args(words).env("ROLE", "alone").status().unwrap();
+    assert!(status.success());
+    rank.finalize().unwrap();
+    let again = longshore::init().map(|_| ()).unwrap_err().to_string();
+    assert!(again.contains("this process has joined its job before"), "{again}");
+    std::process::exit(0);
+}
+
+fn alone() {
+    let rank = longshore::init().unwrap();
+    println!("rank {} of {}", rank.world().rank(), rank.world().size());
     rank.finalize().unwrap();
     std::process::exit(0);
 }
@@ -752,7 +793,7 @@ fn ranks_join_and_finalize() {
 /// launcher.
 #[test]
 fn ranks_find_each_other_with_only_pmi() {
-    let unset = ["-n", "5", "env", "-u", "LONGSHORE_SEGMENT", "-u", "LONGSHORE_SECRET"];
+    let unset = ["-n", "5", "env", "-u", "LONGSHORE_LAUNCHER"];
     run(&[unset.map(str::to_owned).to_vec(), role("meet")].concat()).expect(0, &[]);
 }
 
@@ -793,7 +834,11 @@ fn kill_rank(name: &str, victim: u32, activity: Activity) {
     let is_victim = |&pid: &i32| variable(pid, "PMI_RANK") == victim.to_string();
     let pid = run.running().into_iter().find(is_victim).unwrap();
     // The rank prints that it waits before it notes its activity.
-    let file = format!("/proc/{pid}/fd/{}", variable(pid, "LONGSHORE_SEGMENT"));
+    let mut files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let is_segment = |file: &std::path::Path| {
+        std::fs::read_link(file).unwrap().to_string_lossy().starts_with("/memfd:longshore")
+    };
+    let file = files.find(|file| is_segment(&file.path())).unwrap().path();
     let file = std::fs::File::options().read(true).write(true).open(file).unwrap();
     let segment = Segment::attach(file.into(), victim).unwrap();
     let begun = Instant::now();
@@ -923,11 +968,11 @@ fn nothing_outlives_a_killed_launcher() {
     kill_launcher(|_, launcher| vec![launcher]);
 }
 
-#[test]
-fn ranks_notice_that_front_and_launcher_were_killed() {
+/// Starts a program that is `role` behind a shell, and kills launcher and front as if at once.
+fn kill_both(role: Vec<String>) {
     let shell = ["sh", "-c", "echo waits >&2; \"$@\"; true", "sh"].map(str::to_owned).to_vec();
-    let mut run = start(&[shell, role("orphan")].concat());
-    let _stderr = run.await_waiting(1);
+    let mut run = start(&[shell, role].concat());
+    let _stderr = run.await_waiting(2);
     let front = run.pid();
     let launcher = *run.running().iter().find(|&&pid| parent(pid) == front.as_raw()).unwrap();
     // A stopped front can't kill the processes that the launcher leaves behind.
@@ -935,4 +980,64 @@ fn ranks_notice_that_front_and_launcher_were_killed() {
     kill(Pid::from_raw(launcher), Signal::SIGKILL).unwrap();
     kill(front, Signal::SIGKILL).unwrap();
     assert_eq!(run.finish().status, -9);
+}
+
+#[test]
+fn ranks_notice_that_front_and_launcher_were_killed() {
+    // Without the additions of `longshore run`, as under another launcher.
+    let other = ["env", "-u", "LONGSHORE_LAUNCHER"].map(str::to_owned).to_vec();
+    kill_both([other, role("orphan")].concat());
+}
+
+/// The rank behind the shell makes no call that could notice it.
+#[test]
+fn a_computing_rank_does_not_outlive_front_and_launcher() {
+    kill_both(role("wait"));
+}
+
+/// Starts ranks from a terminal whose session the launcher leads, as `ssh -t` does, and closes the
+/// terminal.
+#[test]
+fn ranks_end_when_their_terminal_is_lost() {
+    // No other process may inherit this end of the terminal.
+    let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let master = posix_openpt(flags).unwrap();
+    grantpt(&master).and_then(|()| unlockpt(&master)).unwrap();
+    let mut options = std::fs::File::options();
+    let slave = options.read(true).write(true).custom_flags(OFlag::O_NOCTTY.bits());
+    let slave = slave.open(ptsname_r(&master).unwrap()).unwrap();
+    let plain = ["sh", "-c", "echo waits >&2; sleep 60; true"].map(str::to_owned).to_vec();
+    let words = [vec!["-n".to_owned(), "2".to_owned()], role("wait"), vec![":".to_owned()], plain];
+    let mut command = Command::new("setsid");
+    command.args(["--ctty", "env", "--default-signal", env!("CARGO_BIN_EXE_longshore"), "run"]);
+    command.args(words.concat()).stdin(slave.try_clone().unwrap());
+    let mut run = support::adopt(command.stdout(slave).stderr(Stdio::piped()));
+    drop(command); // with its copies of the terminal's end
+    let mut stderr = run.await_waiting(3);
+    drop(master);
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("ended by SIGHUP"), "{rest}");
+    assert_eq!(run.finish().status, 129, "{rest}");
+}
+
+/// Neither the secret nor the segment reaches a process that a rank starts.
+#[test]
+fn children_of_a_rank_inherit_nothing_of_the_job() {
+    let finished = run(&[vec!["-n".to_owned(), "2".to_owned()], role("children")].concat());
+    finished.expect(0, &[]);
+    let lines = finished.lines();
+    assert_eq!(lines.iter().filter(|line| *line == "rank 0 of 1").count(), 2, "{lines:?}");
+    let is_look = |line: &&String| line.starts_with("before ") || line.starts_with("after ");
+    let looks: Vec<_> = lines.iter().filter(is_look).collect();
+    assert!(looks.len() > 10, "{lines:?}");
+    for line in looks {
+        let (when, target) = line.split_once(' ').unwrap();
+        // Wrappers need the connection, so that it is there before init.
+        let is_connection = when == "before" && target.starts_with("socket:");
+        let is_usual = ["/dev/null", "pipe:", "/proc/"].iter().any(|it| target.starts_with(it));
+        assert!(is_connection || is_usual, "{line}");
+    }
+    let sockets = lines.iter().filter(|line| line.contains(" socket:")).count();
+    assert_eq!(sockets, 2, "{lines:?}");
 }

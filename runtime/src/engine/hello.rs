@@ -12,6 +12,7 @@
 use std::collections::HashMap;
 
 use shipable::Architecture;
+use zeroize::Zeroizing;
 
 use super::outbox::{CREDIT, Outbox, Outgoing, Purpose, Source};
 use super::peers::Peers;
@@ -22,7 +23,7 @@ use crate::wire::{Founding, Header, Hello, Introduction, Kind, PROTOCOL, hello_l
 /// The introductions that this rank has heard.
 pub(super) struct Introductions {
     /// The job's secret.
-    secret: Vec<u8>,
+    secret: Zeroizing<Vec<u8>>,
     /// Known at rank 0 from the start, and at the others once they have heard of rank 0.
     founding: Option<Founding>,
     /// The number of ranks, from this one on, that are known.
@@ -35,6 +36,7 @@ pub(super) struct Introductions {
 
 impl Introductions {
     pub(super) fn new(secret: Vec<u8>, founding: Option<Founding>) -> Introductions {
+        let secret = Zeroizing::new(secret);
         Introductions { secret, founding, held: 0, ranks: Vec::new(), early: HashMap::new() }
     }
 
@@ -100,7 +102,7 @@ impl Introductions {
             return Ok(());
         }
         let ranks = self.first(missing(held, me.size));
-        let (secret, founding) = (self.secret.clone(), self.founding);
+        let (secret, founding) = (self.secret.to_vec(), self.founding);
         let hello = Hello { protocol: PROTOCOL, secret, founding, ranks };
         let bytes = shipable::codec::encode(&hello, hello_limit(me.size));
         let bytes = bytes.map_err(|error| error.to_string())?;
@@ -131,7 +133,7 @@ impl Introductions {
                 hello.protocol
             ));
         }
-        if hello.secret != self.secret {
+        if hello.secret != *self.secret {
             return Err("it can't prove that it belongs to this job".to_owned());
         }
         let distance = (peer + me.size - me.rank) % me.size;

@@ -24,11 +24,9 @@ pub const PMIX_RANK: &str = "PMIX_RANK";
 /// path.
 pub const PMIX_LIBRARY: &str = "LONGSHORE_PMIX";
 
-/// Descriptor of the job's shared segment on this host, in decimal.
-pub const SEGMENT: &str = "LONGSHORE_SEGMENT";
-/// The job's secret, 64 hexadecimal digits. It must not be on a command line, which every user can
-/// read.
-pub const SECRET: &str = "LONGSHORE_SECRET";
+/// Set if the launcher is `longshore run`. Its PMI-1 server also passes the job's segment on this
+/// host and the job's secret. Without it, the ranks make both themselves.
+pub const LAUNCHER: &str = "LONGSHORE_LAUNCHER";
 /// The number of ranks on each host, in the order of ranks: `4,4`. If absent: all ranks are on this
 /// host.
 pub const HOSTS: &str = "LONGSHORE_HOSTS";

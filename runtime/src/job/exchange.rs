@@ -17,6 +17,14 @@ pub(super) enum Exchange {
 }
 
 impl Exchange {
+    /// The job's parts on this host, if the launcher is `longshore run`.
+    pub(super) fn join(&mut self) -> io::Result<Option<pmi::Joined>> {
+        match self {
+            Exchange::Pmi(client, _) => client.join(),
+            Exchange::Pmix(_) => Ok(None),
+        }
+    }
+
     /// Publishes this rank's `value` under `name`. A value has at most 1024 bytes and no blanks.
     pub(super) fn publish(&mut self, name: &str, value: &str) -> io::Result<()> {
         match self {

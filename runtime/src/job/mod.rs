@@ -55,6 +55,8 @@ pub struct Environment {
     /// The network to ranks on other hosts, until the link takes it over.
     pub(crate) network: Option<Network>,
     launcher: Exchange,
+    /// The pipe whose end kills this process.
+    _lifeline: Option<OwnedFd>,
 }
 
 /// The routes that operations may take.
@@ -173,10 +175,13 @@ pub(crate) fn log_level() -> Result<Option<LevelFilter>, Error> {
 }
 
 impl Environment {
-    /// The job of this process, or `None` if no launcher started the process.
+    /// The job of this process, or `None` if no launcher started the process: for example, if a
+    /// rank did.
     ///
-    /// Under `longshore run` on one host, the call makes two short exchanges with the launcher. On
+    /// Under `longshore run` on one host, the call makes short exchanges with the launcher. On
     /// several hosts, and under any other launcher, it is collective: all ranks must call it.
+    ///
+    /// Under `longshore run`, the kernel kills this process from then on if the launcher ends.
     ///
     /// # Errors
     /// The environment is malformed or incomplete, the launcher doesn't answer, or no network
@@ -186,20 +191,23 @@ impl Environment {
         if rank >= size {
             return Err(wrong(env::PMI_RANK, RANK));
         }
-        let (segment, secret, hosts) = match optional::<RawFd>(env::SEGMENT, "an open descriptor")?
-        {
-            Some(number) => {
-                let segment = inherited::duplicate(number).map_err(Error::Segment)?;
-                let secret = text(env::SECRET)
-                    .and_then(|secret| Secret::from_hex(&secret))
-                    .ok_or(wrong_secret())?;
+        let joined = match text(env::LAUNCHER) {
+            Some(_) => launcher.join().map_err(Error::Launcher)?,
+            None => None,
+        };
+        let (segment, secret, hosts, lifeline) = match joined {
+            Some(pmi::Joined { segment, lifeline, secret }) => {
+                inherited::die_with(&lifeline).map_err(Error::Launcher)?;
                 let hosts = match text(env::HOSTS) {
                     Some(hosts) => Hosts::parse(&hosts, size).ok_or(wrong(env::HOSTS, HOSTS))?,
                     None => Hosts::one(),
                 };
-                (segment, secret, hosts)
+                (segment, secret, hosts, Some(lifeline))
             }
-            None => bootstrap::share(rank, size, &mut launcher)?,
+            None => {
+                let (segment, secret, hosts) = bootstrap::share(rank, size, &mut launcher)?;
+                (segment, secret, hosts, None)
+            }
         };
         let routes = routes()?;
         let check = checking()?;
@@ -223,6 +231,7 @@ impl Environment {
             on_death: optional(env::ON_DEATH, "end or report")?.unwrap_or_default(),
             check,
             launcher,
+            _lifeline: lifeline,
         }))
     }
 
@@ -253,7 +262,9 @@ fn connect() -> Result<Option<(Exchange, u32, u32)>, Error> {
     if let Some(number) = optional::<RawFd>(env::PMI_FD, "an open descriptor")? {
         let size = required(env::PMI_SIZE, "the number of ranks, from 1")?;
         let rank = required(env::PMI_RANK, RANK)?;
-        let socket = inherited::duplicate(number).map_err(Error::Launcher)?;
+        let Some(socket) = inherited::take(number).map_err(Error::Launcher)? else {
+            return Ok(None);
+        };
         let client = pmi::Client::open(socket).map_err(Error::Launcher)?;
         return Ok(Some((Exchange::Pmi(client, rank), rank, size)));
     }
@@ -285,12 +296,4 @@ fn required<T: FromStr>(name: &'static str, expected: &'static str) -> Result<T,
 
 fn wrong(name: &'static str, expected: &'static str) -> Error {
     Error::Variable { name, value: text(name).unwrap_or_default(), expected }
-}
-
-fn wrong_secret() -> Error {
-    Error::Variable {
-        name: env::SECRET,
-        value: "...".to_owned(),
-        expected: "64 hexadecimal digits, the same for all ranks",
-    }
 }

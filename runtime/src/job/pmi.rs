@@ -6,13 +6,35 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::os::fd::AsFd;
+use zeroize::Zeroizing;
+
+use super::inherited;
+use super::secret::Secret;
+
+/// The request to `longshore run` for the job's parts on this host, which isn't part of PMI-1.
+pub(crate) const JOIN: &str = "cmd=longshore_join";
+
+/// The key-value store of `longshore run`, by which a client knows it.
+pub(crate) const STORE: &str = "longshore";
 
 /// The longest line that a client accepts: a value of 1024 bytes and the other words of a reply.
 const LINE_LIMIT: usize = 2048;
+
+/// The reply to [`JOIN`]. Two descriptors come with it: the segment, and the lifeline.
+pub(crate) fn joined(secret: &Secret) -> Zeroizing<String> {
+    Zeroizing::new(format!("cmd=longshore_joined rc=0 secret={}\n", *secret.to_hex()))
+}
+
+/// The parts of the job on this host that `longshore run` passes to a rank.
+pub(super) struct Joined {
+    pub(super) segment: OwnedFd,
+    /// A pipe that ends when the launcher of this host ends.
+    pub(super) lifeline: OwnedFd,
+    pub(super) secret: Secret,
+}
 
 /// A connection to the launcher.
 #[derive(Debug)]
@@ -61,6 +83,25 @@ impl Client {
         let reply = self.call("cmd=get_my_kvsname", "my_kvsname")?;
         self.store = word(&reply, "kvsname").ok_or_else(|| unexpected(&reply))?.to_owned();
         Ok(())
+    }
+
+    /// Asks `longshore run` for the job's parts on this host. Returns `None` if the server is
+    /// another launcher's.
+    pub(super) fn join(&mut self) -> io::Result<Option<Joined>> {
+        if self.store != STORE {
+            return Ok(None);
+        }
+        let socket = self.stream.get_mut();
+        socket.write_all(format!("{JOIN}\n").as_bytes())?;
+        let mut bytes = Zeroizing::new([0; LINE_LIMIT]);
+        let (count, descriptors) = inherited::receive(socket, &mut bytes[..])?;
+        let line = std::str::from_utf8(&bytes[..count]).ok().filter(|line| line.ends_with('\n'));
+        // No message shows the line, because it may have the secret.
+        let refused = || unexpected("without the job's secret");
+        let secret = line.and_then(|line| Secret::from_hex(word(line, "secret")?));
+        let secret = secret.ok_or_else(refused)?;
+        let [segment, lifeline] = descriptors.try_into().map_err(|_| refused())?;
+        Ok(Some(Joined { segment, lifeline, secret }))
     }
 
     /// Publishes `value` under `key`. A value has at most 1024 bytes and no blanks, a key at most

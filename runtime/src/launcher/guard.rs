@@ -7,8 +7,8 @@
 //!
 //! - If the front is killed, the launcher notices and kills the ranks and their leftover processes.
 //! - If the launcher is killed, the kernel kills the ranks, and the front kills the leftovers.
-//! - If both are killed at once, the kernel kills the ranks. Only leftovers can survive; a rank
-//!   behind a wrapper program notices the closed connection to the launcher and ends.
+//! - If both are killed at once, the kernel kills the ranks, also those behind a wrapper program:
+//!   each has a lifeline. Only leftovers that are no ranks can survive.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,7 +22,7 @@ use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
-use nix::unistd::{Pid, getpid, getppid};
+use nix::unistd::{Pid, getpid, getppid, getsid};
 
 use super::process::{PidFd, SingleThreaded, fork_single_threaded, keep_ended_children};
 
@@ -144,12 +144,16 @@ fn serve(front: Pid, signals: SignalFd, launch: impl FnOnce(&Control) -> u8) -> 
     Ok(launch(&Control { signals: Some(signals), front: Some(handle?) }))
 }
 
-/// The signal, or `None` if the kernel sent it. The kernel sends the signals of the terminal to the
-/// whole foreground process group. It includes the ranks, and they must not get them twice.
+/// The signal, or `None` if the ranks of this host get it too. The kernel sends the signals of the
+/// terminal to the whole foreground process group. It includes the ranks, and they must not get
+/// them twice. But when the terminal is lost, only the session's leader gets SIGHUP.
 pub(super) fn to_forward(information: &siginfo) -> Option<Signal> {
     const SI_KERNEL: i32 = 0x80;
     let signal = Signal::try_from(information.ssi_signo as i32).ok()?;
-    (information.ssi_code != SI_KERNEL).then_some(signal)
+    let is_leader = || getsid(None) == Ok(getpid());
+    let has_reached_all =
+        information.ssi_code == SI_KERNEL && !(signal == Signal::SIGHUP && is_leader());
+    (!has_reached_all).then_some(signal)
 }
 
 /// Kills and reaps the processes that ranks left running, which are now children of this process.

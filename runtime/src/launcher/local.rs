@@ -6,7 +6,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
@@ -15,17 +15,19 @@ use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
 
 use longshore_transport::{JobState, Note, RankState, Segment};
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
-use nix::sys::socket::{MsgFlags, recv, send};
-use nix::unistd::{AccessFlags, access};
+use nix::sys::socket::{ControlMessage, MsgFlags, recv, send, sendmsg};
+use nix::unistd::{AccessFlags, access, pipe2};
 
 use super::Error;
 use super::message::{Command, Event, Member, Orders};
 use super::output::{OutputStream, write_piece};
 use super::process::{Descriptors, Process, Session};
 use super::program::obstacle;
-use crate::job::env;
+use crate::job::pmi::{JOIN, joined};
+use crate::job::{Secret, env};
 
 /// The longest line of PMI-1 that a rank may send.
 const LINE_LIMIT: usize = 4096;
@@ -35,9 +37,15 @@ pub(super) const LAST_READS: usize = 64;
 
 /// The ranks of one host.
 pub(super) struct LocalRanks {
-    segment: Segment,
+    share: Share,
     ranks: Vec<Rank>,
     input: Input,
+}
+
+/// What every rank of the host gets when it joins the job.
+struct Share {
+    segment: Segment,
+    secret: Secret,
 }
 
 struct Rank {
@@ -47,6 +55,8 @@ struct Rank {
     /// Whether [`Command::End`] has reached the rank.
     is_ended: bool,
     connection: Option<Connection>,
+    /// The end of a pipe that the launcher alone holds: the rank dies when it closes.
+    lifeline: Option<OwnedFd>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
 }
@@ -94,7 +104,7 @@ impl LocalRanks {
             entered.map_err(error)?;
         }
         let mut station = LocalRanks {
-            segment: Segment::create(orders.size)?,
+            share: Share { segment: Segment::create(orders.size)?, secret: orders.secret.clone() },
             ranks: Vec::new(),
             input: Input::default(),
         };
@@ -134,7 +144,7 @@ impl LocalRanks {
             .env(env::PMI_FD, theirs.as_raw_fd().to_string())
             .env(env::PMI_RANK, member.rank.to_string())
             .env(env::PMI_SIZE, orders.size.to_string())
-            .env(env::SEGMENT, self.segment.as_fd().as_raw_fd().to_string())
+            .env(env::LAUNCHER, "run")
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -146,14 +156,11 @@ impl LocalRanks {
         }
         // An agent has no terminal that could signal the whole process group of a rank.
         let session = if is_agent { Session::OwnGroup } else { Session::Launcher };
-        let inherited = [self.segment.as_fd(), theirs.as_fd()];
-        let mut process =
-            Process::start(&mut command, &inherited, descriptors, session).map_err(|source| {
-                Error::Start {
-                    part: member.part as usize + 1,
-                    program: program.path.clone(),
-                    source: explained(source, &program.path),
-                }
+        let mut process = Process::start(&mut command, &[theirs.as_fd()], descriptors, session)
+            .map_err(|source| Error::Start {
+                part: member.part as usize + 1,
+                program: program.path.clone(),
+                source: explained(source, &program.path),
             })?;
         let child = process.child();
         if let Some(pipe) = child.stdin.take() {
@@ -166,6 +173,7 @@ impl LocalRanks {
             process: Some(process),
             is_ended: false,
             connection: Some(Connection { socket: ours, input: Vec::new() }),
+            lifeline: None,
         })
     }
 
@@ -216,7 +224,7 @@ impl LocalRanks {
                 forward(&mut rank.stderr, rank.rank, OutputStream::Stderr, events)
             }
             LocalSource::Connection(index) => {
-                self.ranks[index].listen(events);
+                self.ranks[index].listen(&self.share, events);
                 Ok(())
             }
             LocalSource::End(index) => self.handle_end(index, events),
@@ -232,13 +240,13 @@ impl LocalRanks {
         let status = process.reap()?;
         // If another rank aborts the job, this rank may have ended for that reason. The abort may
         // have arrived after the poll that found this end, and it must be reported first.
-        if let JobState::Aborting { by: Some(rank), .. } = self.segment.job_state() {
-            if let Some(rank) = self.find(rank) {
-                rank.listen(events);
+        if let JobState::Aborting { by: Some(rank), .. } = self.share.segment.job_state() {
+            if let Some(rank) = self.ranks.iter_mut().find(|each| each.rank == rank) {
+                rank.listen(&self.share, events);
             }
         }
         let ended = &mut self.ranks[index];
-        ended.listen(events);
+        ended.listen(&self.share, events);
         ended.connection = None;
         drain(&mut ended.stdout, ended.rank, OutputStream::Stdout, events)?;
         drain(&mut ended.stderr, ended.rank, OutputStream::Stderr, events)?;
@@ -246,8 +254,8 @@ impl LocalRanks {
         events.push(Event::Ended {
             rank,
             status: status.into_raw(),
-            note: self.segment.noted(rank),
-            first_dead: self.segment.first_dead(),
+            note: self.share.segment.noted(rank),
+            first_dead: self.share.segment.first_dead(),
         });
         Ok(())
     }
@@ -278,12 +286,12 @@ impl LocalRanks {
                 }
             }
             Command::Mark(rank, death) => {
-                if rank < self.segment.size() {
-                    self.segment.mark(rank, RankState::Dead(death));
+                if rank < self.share.segment.size() {
+                    self.share.segment.mark(rank, RankState::Dead(death));
                 }
             }
-            Command::Finalized(rank) => self.segment.mark(rank, RankState::Finalized),
-            Command::Abort(code) => self.segment.abort(code),
+            Command::Finalized(rank) => self.share.segment.mark(rank, RankState::Finalized),
+            Command::Abort(code) => self.share.segment.abort(code),
             Command::Signal(number) => {
                 if let Ok(signal) = Signal::try_from(number) {
                     let processes = self.ranks.iter().filter_map(|rank| rank.process.as_ref());
@@ -312,7 +320,7 @@ impl LocalRanks {
     /// finalize: they exit by themselves, and SIGTERM could cut the message that says why.
     fn end(&mut self, leavers: bool) {
         for rank in self.ranks.iter_mut().filter(|rank| !rank.is_ended) {
-            let has_left = matches!(self.segment.rank_state(rank.rank), RankState::Dead(_));
+            let has_left = matches!(self.share.segment.rank_state(rank.rank), RankState::Dead(_));
             if let Some(process) = rank.process.as_ref().filter(|_| leavers || !has_left) {
                 process.signal(Signal::SIGTERM);
                 process.signal(Signal::SIGCONT); // a stopped process can't handle SIGTERM
@@ -323,7 +331,7 @@ impl LocalRanks {
 
     /// The current note of a rank of this host.
     pub(super) fn noted(&self, rank: u32) -> Note {
-        self.segment.noted(rank)
+        self.share.segment.noted(rank)
     }
 
     /// The ranks that haven't ended.
@@ -375,7 +383,7 @@ impl Drop for LocalRanks {
 
 impl Rank {
     /// Reads once from the PMI-1 connection and appends the complete lines.
-    fn listen(&mut self, events: &mut Vec<Event>) {
+    fn listen(&mut self, share: &Share, events: &mut Vec<Event>) {
         let Some(connection) = &mut self.connection else { return };
         let mut bytes = [0; LINE_LIMIT];
         match recv(connection.socket.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT) {
@@ -384,7 +392,13 @@ impl Rank {
             Ok(0) | Err(_) => return self.connection = None,
         }
         while let Some(line) = connection.line() {
-            events.push(Event::Line(self.rank, line));
+            if line != JOIN {
+                events.push(Event::Line(self.rank, line));
+            } else if let Ok(lifeline) = connection.pass(share) {
+                self.lifeline = Some(lifeline);
+            } else {
+                return self.connection = None;
+            }
         }
     }
 
@@ -401,6 +415,25 @@ impl Rank {
 }
 
 impl Connection {
+    /// Passes the host's segment and the job's secret to the rank. Returns the launcher's end of
+    /// the rank's lifeline. The rank inherits none of them, so that its children can't either.
+    fn pass(&self, share: &Share) -> io::Result<OwnedFd> {
+        let (theirs, ours) = pipe2(OFlag::O_CLOEXEC)?;
+        let line = joined(&share.secret);
+        let descriptors = [share.segment.as_fd().as_raw_fd(), theirs.as_raw_fd()];
+        let sent = sendmsg::<()>(
+            self.socket.as_raw_fd(),
+            &[io::IoSlice::new(line.as_bytes())],
+            &[ControlMessage::ScmRights(&descriptors)],
+            MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL,
+            None,
+        )?;
+        match sent == line.len() {
+            true => Ok(ours),
+            false => Err(io::ErrorKind::WriteZero.into()),
+        }
+    }
+
     /// The next complete line. An overlong line becomes an empty one, which PMI-1 doesn't have, so
     /// that the server refuses it.
     fn line(&mut self) -> Option<String> {

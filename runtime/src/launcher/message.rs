@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use shipable::codec;
 
 use super::output::{OutputStream, write_piece};
+use crate::job::Secret;
 
 /// The agent's greeting. Output of the login may precede it; the version and a line end follow.
 const GREETING: &str = "\nlongshore agent ";
@@ -37,8 +38,9 @@ pub(super) struct Orders {
     pub(super) programs: Vec<Program>,
     /// The ranks of this host.
     pub(super) members: Vec<Member>,
-    /// Environment variables of all ranks, including the job's secret.
+    /// Environment variables of all ranks.
     pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) secret: Secret,
     /// The working directory of the ranks; `None`: the launcher's own.
     pub(super) folder: Option<OsString>,
     /// The interval at which to report the ranks' notes; `None`: never.

@@ -24,7 +24,6 @@ pub(super) fn orders(
     let is_away = !job.hosts.is_empty();
     let mut environment: Vec<(OsString, OsString)> = Vec::new();
     let mut set = |name: &str, value: String| environment.push((name.into(), value.into()));
-    set(env::SECRET, secret.to_hex());
     set(env::ROUTE, job.routes.to_string());
     set(env::ON_DEATH, job.on_death.to_string());
     if is_away {
@@ -68,6 +67,7 @@ pub(super) fn orders(
         programs: job.parts.iter().map(program).collect(),
         members,
         environment,
+        secret: secret.clone(),
         folder,
         notes: job.watchdog.map(|patience| (patience / 4).min(NOTES)),
     })

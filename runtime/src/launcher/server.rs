@@ -5,9 +5,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::job::pmi::word;
+use crate::job::pmi::{STORE, word};
 
-const STORE: &str = "longshore";
 const KEY_LIMIT: usize = 64;
 const VALUE_LIMIT: usize = 1024;
 

@@ -120,10 +120,12 @@ impl Drop for Mapping {
     }
 }
 
-/// Creates a sparse object of `size` bytes, without a name. It is closed on exec by default.
+/// Creates a sparse object of `size` bytes, without a name. It is closed on exec by default. Its
+/// size is fixed: an access beyond the end of a mapped object would kill the process.
 pub(super) fn create(size: u64) -> Result<OwnedFd, SegmentError> {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: a system call with a static string.
-    let fd = unsafe { libc::memfd_create(c"longshore".as_ptr(), libc::MFD_CLOEXEC) };
+    let fd = unsafe { libc::memfd_create(c"longshore".as_ptr(), flags) };
     if fd < 0 {
         return Err(SegmentError::last("memfd_create"));
     }
@@ -133,6 +135,11 @@ pub(super) fn create(size: u64) -> Result<OwnedFd, SegmentError> {
     // SAFETY: a system call on a valid descriptor.
     if unsafe { libc::ftruncate64(object.as_raw_fd(), size) } != 0 {
         return Err(SegmentError::last("ftruncate"));
+    }
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: a system call on a valid descriptor. The command takes a number.
+    if unsafe { libc::fcntl(object.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+        return Err(SegmentError::last("fcntl"));
     }
     Ok(object)
 }

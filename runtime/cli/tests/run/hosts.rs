@@ -4,7 +4,7 @@
 //! `env -i nice -n 1 longshore agent`. It passes nothing of the launcher's environment on.
 
 use std::fs;
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -144,8 +144,8 @@ fn programs_arguments_environment_and_folder_reach_the_hosts() {
     assert_eq!(lines, expected);
     // All variables LONGSHORE_* are passed on, except those that the launcher sets itself.
     let launcher =
-        ["env", "LONGSHORE_ODD=1", "LONGSHORE_SEGMENT=77", env!("CARGO_BIN_EXE_longshore"), "run"];
-    let script = "echo $LONGSHORE_ODD, $([ $LONGSHORE_SEGMENT = 77 ] && echo stale)";
+        ["env", "LONGSHORE_ODD=1", "LONGSHORE_LAUNCHER=77", env!("CARGO_BIN_EXE_longshore"), "run"];
+    let script = "echo $LONGSHORE_ODD, $([ $LONGSHORE_LAUNCHER = 77 ] && echo stale)";
     let nested = [&launcher[..], &HOSTS, &["-n", "2", "sh", "-c", script]].concat();
     assert_eq!(run(&nested).lines(), ["1,", "1,"]);
 }
@@ -332,28 +332,28 @@ fn a_rank_that_leaves_first_is_named_on_another_host() {
     assert!(finished.stderr.contains("Error: the cause\n"), "{}", finished.stderr);
 }
 
-/// The secret is on no command line, and in the environment of no process that isn't a rank.
+/// The secret is on no command line and in the environment of no process.
 #[test]
-fn the_secret_is_only_in_the_environment_of_ranks() {
-    let here = start(&["-n", "2", "sh", "-c", WAIT]);
-    for (mut run, ranks) in [(here, 2), (waiting(&[], WAIT).0, 3)] {
-        if run.child.stderr.is_some() {
-            drop(run.await_waiting(ranks));
-        }
-        let is_rank = |&pid: &i32| !variable(pid, "PMI_RANK").is_empty();
-        let members: Vec<_> = run.running().into_iter().filter(is_rank).collect();
-        let secret = variable(members[0], "LONGSHORE_SECRET");
+fn the_secret_is_in_no_environment() {
+    let no_hosts = ["-n", "3", "env", "-u", "LONGSHORE_HOSTS"].map(str::to_owned).to_vec();
+    let words = [no_hosts, role("secret")].concat();
+    for hosts in [vec![], HOSTS.map(str::to_owned).to_vec()] {
+        let mut run = start(&[hosts, words.clone()].concat());
+        let mut line = String::new();
+        let mut stderr = BufReader::new(run.child.stderr.take().unwrap());
+        stderr.read_line(&mut line).unwrap();
+        let (_, secret) = line.trim().split_once("secret ").unwrap();
         assert_eq!(secret.len(), 64);
-        assert!(members.len() >= ranks);
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
-            assert!(!words(pid).contains(&secret), "{}", words(pid));
             let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-            let environment = String::from_utf8_lossy(&environment).into_owned();
-            let is_rank = environment.contains("PMI_RANK=");
-            assert!(is_rank || !environment.contains(&secret), "{}", words(pid));
+            for text in
+                [crate::hosts::words(pid), String::from_utf8_lossy(&environment).into_owned()]
+            {
+                assert!(!text.contains(secret), "{}", crate::hosts::words(pid));
+            }
         }
         kill(run.pid(), Signal::SIGTERM).unwrap();
         run.finish();

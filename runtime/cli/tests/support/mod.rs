@@ -33,23 +33,23 @@ pub struct Finished {
 /// In LONGSHORE_TEST_OPTIONS, `_` stands for a blank: `--host a:2,b:99 --start ip_netns_exec` runs
 /// all jobs on two hosts.
 pub fn start<S: AsRef<str>>(words: &[S]) -> LaunchedJob {
+    let options = std::env::var("LONGSHORE_TEST_OPTIONS").unwrap_or_default();
+    // A script's background processes ignore SIGINT. The launcher must not inherit that.
+    let mut command = Command::new("env");
+    command
+        .args(["--default-signal", env!("CARGO_BIN_EXE_longshore"), "run"])
+        .args(options.split_whitespace().map(|word| word.replace('_', " ")))
+        .args(words.iter().map(AsRef::as_ref));
+    adopt(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()))
+}
+
+/// Starts a command that becomes `longshore run`.
+pub fn adopt(command: &mut Command) -> LaunchedJob {
     static MARKS: AtomicU32 = AtomicU32::new(0);
     let mark =
         format!("LONGSHORE_TEST={}.{}", std::process::id(), MARKS.fetch_add(1, Ordering::Relaxed));
     let (name, value) = mark.split_once('=').unwrap();
-    let options = std::env::var("LONGSHORE_TEST_OPTIONS").unwrap_or_default();
-    // A script's background processes ignore SIGINT. The launcher must not inherit that.
-    let child = Command::new("env")
-        .args(["--default-signal", env!("CARGO_BIN_EXE_longshore"), "run"])
-        .args(options.split_whitespace().map(|word| word.replace('_', " ")))
-        .args(words.iter().map(AsRef::as_ref))
-        .env(name, value)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    LaunchedJob { child, mark }
+    LaunchedJob { child: command.env(name, value).spawn().unwrap(), mark }
 }
 
 /// Runs `longshore run` with `words` until its end.
