@@ -284,6 +284,29 @@ fn maxloc_takes_the_largest_value_and_then_the_smallest_index() {
     });
 }
 
+#[test]
+fn pairs_are_elements_of_windows_and_of_reductions() {
+    everywhere(crowd(3), |rank| {
+        let world = rank.world();
+        let me = world.rank();
+        let pair = rank.type_of::<c::DoubleInt>().unwrap();
+        let mut window =
+            Window::allocate(world, 2 * pair.extent(), pair.extent(), &Info::default()).unwrap();
+        let mine = [c::DoubleInt::from(([3.5, 7.5, 7.5][me as usize % 3], me))];
+        let most = c::DoubleInt { value: 7.5, index: 1 };
+        window.fence(|epoch| epoch.accumulate(&mine, 1, 1, 1, &pair, Op::Maxloc)).unwrap();
+        if me == 1 {
+            assert_eq!(window.get::<c::DoubleInt>(1).unwrap(), most);
+        }
+        let fetched = window.fence(|epoch| epoch.fetch_and_op(most, 1, 1, Op::Maxloc)?.wait());
+        assert_eq!(fetched.unwrap(), most);
+        let mut found = [c::DoubleInt::default()];
+        world.allreduce(&mine, &mut found, Op::Maxloc).unwrap();
+        assert_eq!(found, [most]);
+        window.free().unwrap();
+    });
+}
+
 /// Random types at origin, result and target of unlike ranks, with operands cut into frames of many
 /// lengths.
 #[test]

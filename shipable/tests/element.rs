@@ -60,6 +60,15 @@ struct Metres(f64);
 #[repr(C)]
 struct Empty {}
 
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(C)]
+struct Extremes {
+    day: i16,
+    coldest: c::DoubleInt,
+    warmest: [c::FloatInt; 2],
+    index: fortran::TwoInteger,
+}
+
 mod elsewhere {
     pub(crate) use shipable as hidden;
 }
@@ -142,6 +151,8 @@ fn elements_satisfy_the_safety_rules_of_the_trait() {
     check::<c::LongDoubleComplex>();
     check::<[c::LongDouble; 2]>();
     check::<fortran::DoubleComplex>();
+    check::<(c::ShortInt, [c::LongDoubleInt; 2])>();
+    check::<Extremes>();
 }
 
 #[test]
@@ -168,6 +179,21 @@ fn arrays_are_blocks() {
         "U1(SS:6:u8/1,U2(SS:2:d/1,d/1)/6,B/1,ll/1,u8/5,L/1)"
     );
     assert_eq!(<[[f32; 3]; 4]>::datatype().to_string(), "U1(12f)");
+}
+
+#[test]
+fn a_pair_has_the_layout_of_its_members_in_c() {
+    macro_rules! check {
+        ($($pair:ty),+) => {$(
+            let items = expand(&<$pair>::datatype(), &Architecture::NATIVE, 1).unwrap();
+            let offsets: Vec<_> = items.iter().map(|item| item.offset as usize).collect();
+            let members = [std::mem::offset_of!($pair, value), std::mem::offset_of!($pair, index)];
+            assert_eq!(offsets, members, "{}", <$pair>::datatype());
+        )+};
+    }
+    check!(c::FloatInt, c::DoubleInt, c::LongInt, c::TwoInt, c::ShortInt, c::LongDoubleInt);
+    check!(fortran::TwoReal, fortran::TwoDoublePrecision, fortran::TwoInteger);
+    assert_eq!(Extremes::simple().unwrap().to_string(), "U1(SS:4:i16/1,di/1,fi/2,P2I/1)");
 }
 
 #[test]

@@ -229,7 +229,7 @@ pub enum ErrorKind {
     /// A type of an accumulate consists of several predefined types (rule 21).
     #[error(
         "{datatype}, the {role}'s type, isn't made of one predefined type, as an accumulate requires: \
-         accumulate the items of each type in a call of their own{}", if *pairs { ", and use MPI's pair types for pairs" } else { "" }
+         accumulate the items of each type in a call of their own{}", if *pairs { ", and use c::DoubleInt or another of MPI's pair types for pairs" } else { "" }
     )]
     MixedTypes {
         /// The type.
@@ -668,7 +668,7 @@ pub(crate) fn locale_target(datatype: &Datatype, form: &Form, hint: &'static str
         Some(Combiner::Resized) => {
             "build it with a stride of vector, or as a larger simple_struct, in place of resized"
         }
-        Some(Combiner::ValueIndex) => "use one of MPI's named pair types",
+        Some(Combiner::ValueIndex) => "use one of MPI's named pair types, such as c::DoubleInt",
         _ => "build it of portable constructors",
     };
     let culprit = culprit.map_or("byte displacements".to_owned(), |culprit| excerpt(culprit));

@@ -53,14 +53,20 @@ impl Architecture {
         }
     }
 
-    /// The size and alignment of a type of one scalar, or of a complex number. For other types, 0
-    /// and 1.
+    /// The size and alignment of a type in memory, padding included; for a pair, by C's rule. For a
+    /// marker, 0 and 1.
     pub(crate) const fn width_of(&self, basic: Basic) -> Width {
         match (basic.makeup(), self.scalar_of(basic)) {
             (Makeup::Single, Some((width, _))) => width,
             (Makeup::Complex(part), _) => {
                 let part = self.width_of(part);
                 Width { size: 2 * part.size, ..part }
+            }
+            (Makeup::Pair(value, index), _) => {
+                let (value, index) = (self.width_of(value), self.width_of(index));
+                let align = if value.align > index.align { value.align } else { index.align };
+                let offset = value.size.next_multiple_of(index.align);
+                Width { size: (offset + index.size).next_multiple_of(align), align }
             }
             _ => Width { size: 0, align: 1 },
         }

@@ -218,6 +218,71 @@ pub struct LongDoubleComplex {
     pub im: LongDouble,
 }
 
+/// Pairs of a value and an index, for MPI_MAXLOC and MPI_MINLOC.
+macro_rules! pairs {
+    ($($(#[$attribute:meta])* $name:ident($value:ty, $index:ty) => $basic:ident;)*) => {
+        $(
+            $(#[$attribute])*
+            #[derive(Clone, Copy, Debug)]
+            #[repr(C)]
+            pub struct $name {
+                /// The value, which is compared.
+                pub value: $value,
+                /// The index. Of equal values, the one with the smallest index is chosen.
+                pub index: $index,
+            }
+
+            impl From<($value, $index)> for $name {
+                fn from((value, index): ($value, $index)) -> Self {
+                    $name { value, index }
+                }
+            }
+        )*
+        $crate::element::basic! { $($name => $basic;)* }
+    };
+}
+pub(super) use pairs;
+
+pairs! {
+    /// `struct { float; int; }`: MPI_FLOAT_INT.
+    #[derive(Default, PartialEq)]
+    FloatInt(f32, std::ffi::c_int) => FloatInt;
+    /// `struct { double; int; }`: MPI_DOUBLE_INT.
+    ///
+    /// ```
+    /// use shipable::reduce::{Op, Reduction};
+    /// use shipable::{Architecture, Basic, Element, Shipable, c};
+    ///
+    /// #[derive(Clone, Copy, Shipable)]
+    /// #[repr(C)]
+    /// struct Station {
+    ///     number: i32,
+    ///     warmest: c::DoubleInt,
+    /// }
+    ///
+    /// let warmest = c::DoubleInt { value: 21.5, index: 3 };
+    /// assert_eq!(c::DoubleInt::from((21.5, 3)), warmest);
+    /// assert_eq!(Station::simple().unwrap().to_string(), "U1(SS:2:i32/1,di/1)");
+    /// // A pair is an operand of MPI_MAXLOC, and its two members are none.
+    /// let here = Architecture::NATIVE;
+    /// assert!(Reduction::new(Op::Maxloc, Basic::DoubleInt.into(), &here).is_ok());
+    /// assert!(Reduction::new(Op::Maxloc, Basic::Double.into(), &here).is_err());
+    /// ```
+    #[derive(Default, PartialEq)]
+    DoubleInt(f64, std::ffi::c_int) => DoubleInt;
+    /// `struct { long; int; }`: MPI_LONG_INT.
+    #[derive(Default, PartialEq)]
+    LongInt(std::ffi::c_long, std::ffi::c_int) => LongInt;
+    /// `struct { int; int; }`: MPI_2INT.
+    #[derive(Default, PartialEq)]
+    TwoInt(std::ffi::c_int, std::ffi::c_int) => TwoInt;
+    /// `struct { short; int; }`: MPI_SHORT_INT.
+    #[derive(Default, PartialEq)]
+    ShortInt(std::ffi::c_short, std::ffi::c_int) => ShortInt;
+    /// `struct { long double; int; }`: MPI_LONG_DOUBLE_INT.
+    LongDoubleInt(LongDouble, std::ffi::c_int) => LongDoubleInt;
+}
+
 basic! {
     Bool => CBool;
     LongDouble => LongDouble;

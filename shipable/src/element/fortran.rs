@@ -1,7 +1,7 @@
 //! The default kinds of this machine's Fortran compiler.
 
 use super::basic;
-use super::c::{numbers, truth};
+use super::c::{numbers, pairs, truth};
 use crate::arch::Architecture;
 
 numbers! {
@@ -38,6 +38,18 @@ pub struct Complex {
 pub struct DoubleComplex {
     pub re: f64,
     pub im: f64,
+}
+
+pairs! {
+    /// Two elements of `REAL`: MPI_2REAL. The index is a number as well.
+    #[derive(Default, PartialEq)]
+    TwoReal(f32, f32) => TwoReal;
+    /// Two elements of `DOUBLE PRECISION`: MPI_2DOUBLE_PRECISION. The index is a number as well.
+    #[derive(Default, PartialEq)]
+    TwoDoublePrecision(f64, f64) => TwoDoublePrecision;
+    /// Two elements of `INTEGER`: MPI_2INTEGER.
+    #[derive(Default, PartialEq)]
+    TwoInteger(i32, i32) => TwoInteger;
 }
 
 basic! {

@@ -31,6 +31,7 @@ pub use structure::{Block, Members};
 /// | [`c::Char`], [`c::Byte`], [`c::Bool`] | `MPI_CHAR`, `MPI_BYTE`, `MPI_C_BOOL` | `c`, `b`, `B` |
 /// | [`fortran::Integer`], [`fortran::Real`] | `MPI_INTEGER`, `MPI_REAL` | `I`, `R` |
 /// | [`fortran::DoublePrecision`] | `MPI_DOUBLE_PRECISION` | `D` |
+/// | [`c::DoubleInt`], [`c::TwoInt`], [`fortran::TwoReal`] | `MPI_DOUBLE_INT`, `MPI_2INT`, `MPI_2REAL` | `di`, `ii`, `P2R` |
 /// | `[T; 3]` | three elements of `T`'s type | `U1(3d)` |
 /// | a struct with `#[derive(Shipable)]` | a struct | `U1(S:2:c/1/0,d/1/8)` |
 ///

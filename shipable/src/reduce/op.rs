@@ -189,7 +189,9 @@ impl Op {
             Op::Band | Op::Bor | Op::Bxor => {
                 "integers, MPI_BYTE and MPI_AINT, MPI_COUNT, MPI_OFFSET"
             }
-            Op::Maxloc | Op::Minloc => "pairs of a value and an index, such as MPI_DOUBLE_INT",
+            Op::Maxloc | Op::Minloc => {
+                "pairs of a value and an index, such as MPI_DOUBLE_INT (c::DoubleInt)"
+            }
             Op::Replace | Op::NoOp => "every type that holds data",
         }
     }
