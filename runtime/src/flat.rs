@@ -30,6 +30,8 @@
 //! # Ok::<(), longshore::Error>(())
 //! ```
 
+use std::panic::Location;
+
 use shipable::flat::{self, CommunicatorDescription, Comparison};
 use shipable::{Architecture, Datatype};
 
@@ -58,8 +60,10 @@ impl Communicator {
     ///
     /// # Errors
     /// OTHER after finalize.
+    #[track_caller]
     pub fn flat(&self) -> Result<String> {
-        let described = self.description().map_err(|error| self.raised(error, "flat"))?;
+        let caller = Location::caller();
+        let described = self.description().map_err(|error| self.raised(error, "flat", caller))?;
         Ok(described.pack())
     }
 
@@ -80,9 +84,11 @@ impl Communicator {
     ///
     /// # Errors
     /// OTHER after finalize.
+    #[track_caller]
     pub fn compare_unpacked(&self, other: &CommunicatorDescription) -> Result<Comparison> {
-        let described = self.description();
-        let described = described.map_err(|error| self.raised(error, "compare_unpacked"))?;
+        let (described, caller) = (self.description(), Location::caller());
+        let described =
+            described.map_err(|error| self.raised(error, "compare_unpacked", caller))?;
         Ok(described.compare(other))
     }
 
@@ -139,6 +145,7 @@ impl Rank {
     /// # Errors
     /// UNSUPPORTED_DATAREP if an architecture of the communicator's ranks isn't known. Otherwise
     /// the errors of [`Communicator::unpack`].
+    #[track_caller]
     pub fn unpack_of<'a>(
         &self,
         communicator: &CommunicatorDescription,
@@ -151,8 +158,9 @@ impl Rank {
         let known: Option<Vec<_>> = communicator.architectures().map(known).collect();
         let representation = known.and_then(|known| packed::common(&known));
         let representation = representation.ok_or(ErrorKind::Unrecognised)?;
+        let caller = Location::caller();
         packed::unpack(self.process(), packed, position, room.into(), &representation)
-            .map_err(|error| self.alone().raise(error.at(|| self.alone().place("unpack_of"))))
+            .map_err(|error| self.alone().raised(error, "unpack_of", caller))
     }
 }
 

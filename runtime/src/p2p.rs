@@ -7,6 +7,7 @@ mod probe;
 mod request;
 
 use std::cell::Cell;
+use std::panic::Location;
 
 use shipable::{Form, Tag, form::Limits};
 
@@ -48,6 +49,7 @@ impl Communicator {
     /// # Errors
     /// RANK, TAG, COUNT or BUFFER for a wrong argument. CONVERSION if an emulated representation
     /// can't hold a value of a slice. PROC_ABORTED if the rank is dead.
+    #[track_caller]
     pub fn send<'a>(&self, data: impl Into<Origin<'a>>, dest: i32, tag: i32) -> Result<()> {
         let data = data.into();
         self.call("send", Activity::Send, dest, || self.send_on(data, dest, tag))
@@ -73,6 +75,7 @@ impl Communicator {
     /// # Errors
     /// TRUNCATE for a message longer than the buffer. TYPE for another signature. CONVERSION for a
     /// value that the receiving type can't hold. PROC_ABORTED if the rank is dead.
+    #[track_caller]
     pub fn recv<'a>(
         &self,
         room: impl Into<Destination<'a>>,
@@ -112,6 +115,7 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`send`](Communicator::send).
+    #[track_caller]
     pub fn type_send(&self, datatype: &Type, dest: i32, tag: i32) -> Result<()> {
         self.call("type_send", Activity::Send, dest, || {
             if !datatype.is_of(self.process().names()) {
@@ -148,6 +152,7 @@ impl Communicator {
     /// # Errors
     /// RANK for PROC_NULL, which sends no types. TYPE for a form with an unknown tag (rule T6), or
     /// for a message without a valid form. Otherwise the errors of [`recv`](Communicator::recv).
+    #[track_caller]
     pub fn type_recv(&self, source: i32, tag: i32) -> Result<ForeignType> {
         self.call("type_recv", Activity::Receive, source, || {
             if source == PROC_NULL {
@@ -180,6 +185,7 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`send`](Communicator::send) and [`recv`](Communicator::recv).
+    #[track_caller]
     pub fn sendrecv<'a, 'b>(
         &self,
         (data, dest, send_tag): (impl Into<Origin<'a>>, i32, i32),
@@ -218,6 +224,7 @@ impl Communicator {
     }
 
     /// Runs the body of a call that communicates with rank `other`. Adds the place to its error.
+    #[track_caller]
     fn call<T>(
         &self,
         call: &'static str,
@@ -225,13 +232,13 @@ impl Communicator {
         other: i32,
         body: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let process = self.process();
+        let (process, caller) = (self.process(), Location::caller());
         let made = || {
             self.ready()?;
             let peer = self.member(other).ok().flatten();
             process.during(activity, peer.unwrap_or(other as u32), body)
         };
-        made().map_err(|error| self.raise(error.at(|| self.toward(call, other))))
+        made().map_err(|error| self.raise(error.at(|| self.toward(call, other)), caller))
     }
 
     fn send_on(&self, data: Origin<'_>, dest: i32, tag: i32) -> Result<()> {

@@ -6,6 +6,8 @@
 //! packing only gathers bytes. Otherwise it is one that all of them know: little-endian, with a
 //! `long` of 64 bits and a `long double` of 128. It holds every value of every member.
 
+use std::panic::Location;
+
 use shipable::{Architecture, packed};
 
 use crate::communicator::Communicator;
@@ -48,14 +50,16 @@ impl Communicator {
     /// ARG for a position past the end of `packed`. TRUNCATE if the data doesn't fit after the
     /// position. BUFFER if the data lies outside its memory. In these cases nothing is packed.
     /// After an error, the position is unchanged.
+    #[track_caller]
     pub fn pack<'a>(
         &self,
         data: impl Into<Origin<'a>>,
         packed: &mut [u8],
         position: &mut u64,
     ) -> Result<()> {
+        let caller = Location::caller();
         pack(self.process(), data.into(), packed, position, self.packed_representation())
-            .map_err(|error| self.raise(error.at(|| self.place("pack"))))
+            .map_err(|error| self.raised(error, "pack", caller))
     }
 
     /// Unpacks data from `position` of `packed` on, and advances the position (MPI_Unpack).
@@ -65,14 +69,16 @@ impl Communicator {
     /// BUFFER if the data would lie outside its memory. In these cases nothing is written.
     /// CONVERSION for a value that this rank's type can't hold; the items before it are written.
     /// After an error, the position is unchanged.
+    #[track_caller]
     pub fn unpack<'a>(
         &self,
         packed: &[u8],
         position: &mut u64,
         room: impl Into<Destination<'a>>,
     ) -> Result<()> {
+        let caller = Location::caller();
         unpack(self.process(), packed, position, room.into(), self.packed_representation())
-            .map_err(|error| self.raise(error.at(|| self.place("unpack"))))
+            .map_err(|error| self.raised(error, "unpack", caller))
     }
 
     /// The number of bytes of `count` elements in a packed buffer (MPI_Pack_size).
@@ -86,9 +92,11 @@ impl Communicator {
     ///
     /// # Errors
     /// COUNT for a negative count. VALUE_TOO_LARGE if the number of bytes exceeds 64 bits.
+    #[track_caller]
     pub fn pack_size(&self, count: i64, datatype: &Type) -> Result<u64> {
+        let caller = Location::caller();
         pack_size(self.process(), count, datatype, self.packed_representation())
-            .map_err(|error| self.raise(error.at(|| self.place("pack_size"))))
+            .map_err(|error| self.raised(error, "pack_size", caller))
     }
 
     /// The representation of packed buffers. It is determined once, since members and their
@@ -130,6 +138,7 @@ impl Rank {
     /// # Errors
     /// UNSUPPORTED_DATAREP for an unknown representation. CONVERSION for a value that it can't
     /// hold, such as a `long` of more than 32 bits. Otherwise the errors of [`Communicator::pack`].
+    #[track_caller]
     pub fn pack_external<'a>(
         &self,
         datarep: &str,
@@ -148,6 +157,7 @@ impl Rank {
     /// # Errors
     /// UNSUPPORTED_DATAREP for an unknown representation. Otherwise the errors of
     /// [`Communicator::unpack`].
+    #[track_caller]
     pub fn unpack_external<'a>(
         &self,
         datarep: &str,
@@ -166,6 +176,7 @@ impl Rank {
     /// # Errors
     /// UNSUPPORTED_DATAREP for an unknown representation. Otherwise the errors of
     /// [`Communicator::pack_size`].
+    #[track_caller]
     pub fn pack_external_size(&self, datarep: &str, count: i64, datatype: &Type) -> Result<u64> {
         self.external("pack_external_size", datarep, |process, representation| {
             pack_size(process, count, datatype, representation)
@@ -174,6 +185,7 @@ impl Rank {
 
     /// Runs the body of a call on an external representation. Its errors go to the handler of
     /// MPI_COMM_SELF.
+    #[track_caller]
     fn external<T>(
         &self,
         call: &'static str,
@@ -183,7 +195,8 @@ impl Rank {
         let alone = self.alone();
         let datarep = packed::datarep(datarep).map_err(Error::from);
         let outcome = datarep.and_then(|representation| body(alone.process(), &representation));
-        outcome.map_err(|error| alone.raise(error.at(|| alone.place(call))))
+        let caller = Location::caller();
+        outcome.map_err(|error| alone.raised(error, call, caller))
     }
 }
 

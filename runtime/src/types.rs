@@ -5,6 +5,7 @@ mod elements;
 
 use std::any::TypeId;
 use std::fmt;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use shipable::{
@@ -230,7 +231,12 @@ macro_rules! object {
         }
 
         /// Types have no error handler, so the error is returned as it is.
-        fn raised(&self, error: Error, _call: &'static str) -> Error {
+        fn raised(
+            &self,
+            error: Error,
+            _call: &'static str,
+            _caller: &'static Location<'static>,
+        ) -> Error {
             error
         }
 

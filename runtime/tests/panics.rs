@@ -2,10 +2,15 @@
 //! hangs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run, run_shared};
-use longshore::{Architecture, Assert, Class, Error, ErrorKind, Info, LockType, Rank, Window};
+use longshore::{
+    Architecture, Assert, Callbacks, Class, Communicator, Error, ErrorHandler, ErrorKind, Info,
+    Keyval, LockType, Rank, Window,
+};
 
 /// Runs a program by every route, simulated, on threads, and with `--check`.
 fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
@@ -218,4 +223,64 @@ fn under_check_a_caught_panic_hangs_no_rank() {
     for seed in 0..4 {
         run(3, &Options { seed, ..options.clone() }, body).unwrap();
     }
+}
+
+/// A callback or handler that panics.
+fn refuse<T>() -> T {
+    panic!("in a callback")
+}
+
+#[test]
+fn a_delete_callback_that_panics_is_asked_once_and_ends_no_process() {
+    everywhere(2, |rank| {
+        let asked = Arc::new(AtomicU32::new(0));
+        let count = |asked: &Arc<AtomicU32>| {
+            let asked = asked.clone();
+            move || _ = asked.fetch_add(1, Ordering::Relaxed)
+        };
+        let (of_window, of_dup) = (count(&asked), count(&asked));
+        let callbacks = Callbacks::default().delete(move |_, _| {
+            of_window();
+            refuse()
+        });
+        let keyval: Keyval<Window, ()> = rank.create_keyval(callbacks).unwrap();
+        let window = allocate(rank);
+        window.set_attr(&keyval, ()).unwrap();
+        panicking(|| window.free());
+        let callbacks = Callbacks::default().delete(move |_, _| {
+            of_dup();
+            refuse()
+        });
+        let keyval: Keyval<Communicator, ()> = rank.create_keyval(callbacks).unwrap();
+        let dup = rank.world().dup().unwrap();
+        dup.set_attr(&keyval, ()).unwrap();
+        panicking(|| dup.free());
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
+        expect_others_work(rank);
+    });
+}
+
+#[test]
+fn an_error_handler_may_panic_in_a_call_that_closes_an_epoch() {
+    everywhere(2, |rank| {
+        let mut window = allocate(rank);
+        let long = rank.type_of::<i64>().unwrap();
+        window.set_errhandler(ErrorHandler::Own(Arc::new(|_, _| refuse())));
+        // No rank may put in this epoch, so the target refuses it, or the fence reports the assert.
+        let value = [1i64];
+        window.set(0, 1i64).unwrap();
+        panicking(|| {
+            window.fence_with(Assert::NOSTORE, Assert::NONE, |epoch| {
+                epoch.put(&value, 0, 0, 1, &long)
+            })
+        });
+        panicking(|| {
+            window.lock(0, LockType::Shared, |epoch| {
+                epoch.flush(0, |_| {
+                    let _ = window.raw().unlock(0);
+                    Ok(())
+                })
+            })
+        });
+    });
 }

@@ -288,7 +288,7 @@ impl Communicator {
                 self.end_call(body())
             })
         };
-        made().map_err(|error| self.raise(error.at(|| self.place(call.name()))))
+        made().map_err(|error| self.raised(error, call.name(), caller))
     }
 
     /// Checks the root of a call.

@@ -6,7 +6,7 @@
 //! A context is a number that none of the agreeing ranks has used before. Two disjoint sets of
 //! ranks may choose the same number.
 
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
@@ -209,7 +209,9 @@ impl Communicator {
     /// # Errors
     /// GROUP for a group without this rank, or with a process outside this communicator. TAG for a
     /// negative tag. PROC_ABORTED if a rank of the group died.
+    #[track_caller]
     pub fn create_group(&self, group: &Group, tag: i32) -> Result<Communicator> {
+        let caller = Location::caller();
         let made = || -> Result<Option<Communicator>> {
             self.ready()?;
             if tag < 0 {
@@ -224,7 +226,7 @@ impl Communicator {
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);
         made.and_then(|made| made.ok_or_else(|| self.absent()))
-            .map_err(|error| self.raise(error.at(|| self.place("create_group"))))
+            .map_err(|error| self.raised(error, "create_group", caller))
     }
 
     /// Frees the communicator and deletes its attributes (MPI-5.0 section 7.4.3). Collective.
@@ -243,17 +245,18 @@ impl Communicator {
             }
             self.announce(|| "free of a communicator".to_owned(), caller)?;
             self.begin(Call::new("free of a communicator"));
-            // The other ranks wait for this one, so it must go on even if a callback failed.
-            let cleared = self.clear_attributes();
+            // The other ranks wait for this one, so it must go on even if a callback failed or
+            // panicked.
+            let cleared = catch_unwind(AssertUnwindSafe(|| self.clear_attributes()));
             if self.shared.freed.swap(true, Ordering::Relaxed) {
                 return Err(FREED.into());
             }
             self.rendezvous()?;
             self.release_meeting()?;
-            cleared
+            cleared.unwrap_or_else(|panic| resume_unwind(panic))
         };
         let ended = self.process().during(Activity::FreeCommunicator, 0, end);
-        ended.map_err(|error| self.raise(error.at(|| self.place("free"))))
+        ended.map_err(|error| self.raised(error, "free", caller))
     }
 
     #[track_caller]
@@ -278,7 +281,7 @@ impl Communicator {
             self.end_call(wrong.map_or(made, Err))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);
-        made.map_err(|error| self.raise(error.at(|| self.place(call))))
+        made.map_err(|error| self.raised(error, call, caller))
     }
 
     /// Evaluates the proposals of the ranks in `asked`, and makes the communicator of this rank.

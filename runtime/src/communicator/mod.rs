@@ -257,7 +257,7 @@ impl Communicator {
                 found.map_or(Ok(()), Err)
             })
         };
-        met().map_err(|error| self.raise(error.at(|| self.place("barrier"))))
+        met().map_err(|error| self.raised(error, "barrier", caller))
     }
 
     /// The communicator's barrier. The first call is collective, since it makes the barrier.
@@ -281,14 +281,14 @@ impl Communicator {
         self.process().meet(meeting, self.group(), self.rank() as u32, Some(window))
     }
 
-    /// Passes an error of a call on this communicator to its error handler.
-    pub(crate) fn raise(&self, error: Error) -> Error {
-        self.card().raise(self.process(), error)
+    /// Passes an error of the call at a source line to the communicator's error handler.
+    pub(crate) fn raise(&self, error: Error, caller: Caller) -> Error {
+        self.card().raise(self.process(), error.seen_at(caller, String::new))
     }
 
     /// Adds the place to an error and passes it to the communicator's error handler.
-    pub(crate) fn raised(&self, error: Error, call: &'static str) -> Error {
-        self.raise(error.at(|| self.place(call)))
+    pub(crate) fn raised(&self, error: Error, call: &'static str, caller: Caller) -> Error {
+        self.raise(error.at(|| self.place(call)), caller)
     }
 
     pub(crate) fn place(&self, call: &'static str) -> Place {

@@ -4,6 +4,7 @@ mod excerpt;
 mod kind;
 
 use std::fmt;
+use std::panic::Location;
 
 use shipable::Class;
 
@@ -44,6 +45,11 @@ pub struct Place {
     pub bytes: Option<(i128, i128)>,
     /// The state of the window's epoch.
     pub epoch: Option<String>,
+    /// The window's name, if the program gave it one.
+    pub name: Option<String>,
+    /// The source line of the call that returned the error. An error that a target reports later
+    /// has the line of the call that returned it.
+    pub site: Option<&'static Location<'static>>,
 }
 
 impl Error {
@@ -92,6 +98,21 @@ impl Error {
         self
     }
 
+    /// Adds the source line of the call and the window's name to the place, unless they are there.
+    pub(crate) fn seen_at(
+        mut self,
+        site: &'static Location<'static>,
+        name: impl FnOnce() -> String,
+    ) -> Error {
+        if let Some(place) = &mut self.0.place {
+            place.site.get_or_insert(site);
+            if place.window.is_some() && place.name.is_none() {
+                place.name = Some(name()).filter(|name| !name.is_empty());
+            }
+        }
+        self
+    }
+
     /// Marks the error as handled by an error handler. Returns whether it wasn't marked before.
     pub(crate) fn first_raised(&mut self) -> bool {
         !std::mem::replace(&mut self.0.raised, true)
@@ -132,11 +153,17 @@ impl fmt::Display for Place {
         if let Some(window) = self.window {
             write!(f, ", window {window}")?;
         }
+        if let Some(name) = &self.name {
+            write!(f, " {:?}", excerpt(name))?;
+        }
         if let Some((start, end)) = self.bytes {
             write!(f, ", bytes {start}..{end}")?;
         }
-        match &self.epoch {
-            Some(epoch) => write!(f, ", {epoch}"),
+        if let Some(epoch) = &self.epoch {
+            write!(f, ", {epoch}")?;
+        }
+        match self.site {
+            Some(site) => write!(f, ", at {site}"),
             None => Ok(()),
         }
     }

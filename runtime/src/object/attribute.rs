@@ -196,11 +196,13 @@ macro_rules! attributes {
         ///
         /// # Errors
         /// KEYVAL for a freed keyval, or one of another rank.
+        #[track_caller]
         pub fn attr<T: std::any::Any + Send + Sync>(
             &self,
             keyval: &$crate::Keyval<$kind, T>,
         ) -> $crate::Result<Option<std::sync::Arc<T>>> {
-            self.card().get(keyval).map_err(|error| self.raised(error, "get_attr"))
+            let caller = std::panic::Location::caller();
+            self.card().get(keyval).map_err(|error| self.raised(error, "get_attr", caller))
         }
 
         /// Sets the attribute under a keyval (MPI-5.0 section 7.7.2). An existing one is deleted
@@ -209,13 +211,15 @@ macro_rules! attributes {
         /// # Errors
         /// KEYVAL for a freed keyval, or one of another rank. The error of the delete callback;
         /// nothing is set then.
+        #[track_caller]
         pub fn set_attr<T: std::any::Any + Send + Sync>(
             &self,
             keyval: &$crate::Keyval<$kind, T>,
             value: impl Into<std::sync::Arc<T>>,
         ) -> $crate::Result<()> {
+            let caller = std::panic::Location::caller();
             let set = self.card().set(keyval, value.into(), None);
-            set.map_err(|error| self.raised(error, "set_attr"))
+            set.map_err(|error| self.raised(error, "set_attr", caller))
         }
 
         /// Deletes the attribute under a keyval (MPI-5.0 section 7.7.2). Returns false if there is
@@ -224,11 +228,15 @@ macro_rules! attributes {
         /// # Errors
         /// KEYVAL for a freed keyval, or one of another rank. The error of the delete callback; the
         /// attribute stays then.
+        #[track_caller]
         pub fn delete_attr<T: std::any::Any + Send + Sync>(
             &self,
             keyval: &$crate::Keyval<$kind, T>,
         ) -> $crate::Result<bool> {
-            self.card().delete(keyval, None).map_err(|error| self.raised(error, "delete_attr"))
+            let caller = std::panic::Location::caller();
+            self.card()
+                .delete(keyval, None)
+                .map_err(|error| self.raised(error, "delete_attr", caller))
         }
     };
 }

@@ -7,6 +7,7 @@ mod handle;
 mod names;
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -260,12 +261,20 @@ impl Card {
         Ok(true)
     }
 
-    /// Deletes all attributes, the last one set first. Stops at the first callback that fails.
+    /// Deletes all attributes, the last one set first. Stops at the first callback that fails. The
+    /// attribute of a callback that panics is deleted, so that the callback isn't asked again.
     pub(crate) fn clear(&self, handle: Option<Handle>) -> Result<()> {
         loop {
             let last = self.entries().last().cloned();
             let Some(Entry { key, value }) = last else { return Ok(()) };
-            key.ask_delete(&Holder::new(self, handle), &value)?;
+            let ask = || key.ask_delete(&Holder::new(self, handle), &value);
+            match catch_unwind(AssertUnwindSafe(ask)) {
+                Ok(asked) => asked?,
+                Err(panic) => {
+                    drop(self.take(&key));
+                    resume_unwind(panic);
+                }
+            }
             drop(self.take(&key));
         }
     }
@@ -290,13 +299,15 @@ impl Card {
         Ok(())
     }
 
-    /// Deletes all attributes, and ignores the errors of callbacks.
+    /// Deletes all attributes, and ignores the errors and panics of callbacks: it is called while
+    /// the object is dropped, also by a panic.
     pub(crate) fn end(&self) {
         loop {
             let last = self.entries().pop();
             let Some(Entry { key, value }) = last else { return };
             // The object is gone, so no call can return an error.
-            let _ = key.ask_delete(&Holder::new(self, None), &value);
+            let ask = || key.ask_delete(&Holder::new(self, None), &value);
+            let _ = catch_unwind(AssertUnwindSafe(ask));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Probes: calls that inspect a message before it is received (MPI-5.0 section 3.8).
 
+use std::panic::Location;
+
 use shipable::Architecture;
 
 use super::{NULL_STATUS, in_group};
@@ -102,6 +104,7 @@ impl Matched {
     ///
     /// # Errors
     /// Those of [`Communicator::recv`]. The message is discarded then.
+    #[track_caller]
     pub fn recv<'a>(self, room: impl Into<Destination<'a>>) -> Result<Status> {
         let room = room.into();
         let Some(number) = self.number else { return Ok(NULL_STATUS) };
@@ -153,6 +156,7 @@ impl Communicator {
     ///
     /// # Errors
     /// RANK or TAG for a wrong argument. PROC_ABORTED if the rank is dead.
+    #[track_caller]
     pub fn probe(&self, source: i32, tag: i32) -> Result<Envelope> {
         let found = |state: &mut State, pattern: &Pattern| state.probe(pattern);
         let arrival = self.await_message("probe", source, tag, found)?;
@@ -171,6 +175,7 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`probe`](Communicator::probe).
+    #[track_caller]
     pub fn iprobe(&self, source: i32, tag: i32) -> Result<Option<Envelope>> {
         let found = |state: &mut State, pattern: &Pattern| state.probe(pattern);
         let arrival = self.poll_message("iprobe", source, tag, found)?;
@@ -182,6 +187,7 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`probe`](Communicator::probe).
+    #[track_caller]
     pub fn mprobe(&self, source: i32, tag: i32) -> Result<Matched> {
         let claimed = self.await_message("mprobe", source, tag, State::claim)?;
         Ok(self.matched(claimed))
@@ -209,12 +215,14 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`probe`](Communicator::probe).
+    #[track_caller]
     pub fn improbe(&self, source: i32, tag: i32) -> Result<Option<Matched>> {
         let claimed = self.poll_message("improbe", source, tag, State::claim)?;
         Ok(claimed.map(|claimed| self.matched(claimed)))
     }
 
     /// Waits until `found` returns a message; `None` for PROC_NULL.
+    #[track_caller]
     fn await_message<T>(
         &self,
         call: &'static str,
@@ -235,6 +243,7 @@ impl Communicator {
 
     /// Makes progress once, then returns the result of `found`. The inner option is `None` for
     /// PROC_NULL.
+    #[track_caller]
     fn poll_message<T>(
         &self,
         call: &'static str,
@@ -256,7 +265,8 @@ impl Communicator {
             })?;
             Ok(found_one.transpose()?.map(Some))
         };
-        poll().map_err(|error| self.raise(error.at(|| self.toward(call, source))))
+        let caller = Location::caller();
+        poll().map_err(|error| self.raise(error.at(|| self.toward(call, source)), caller))
     }
 
     fn envelope(&self, arrival: Option<Arrival>) -> Envelope {

@@ -1,6 +1,7 @@
 //! Nonblocking sends and receives (MPI-5.0 section 3.7). A request owns its memory until it
 //! completes.
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use super::{NULL_STATUS, checked_tag, in_group};
@@ -50,15 +51,18 @@ impl<M: Memory> Pending<M> {
     }
 
     /// Whether the request has completed. Makes progress.
+    #[track_caller]
     fn test(&self, call: &'static str, is_done: impl Fn(&State, u64) -> bool) -> Result<bool> {
         let Some(number) = self.number else { return Ok(true) };
         let (communicator, process) = (&self.communicator, self.communicator.process());
         let place = || communicator.toward(call, self.other);
         let is_done = process.test(|state| is_done(state, number));
-        is_done.map_err(|error| communicator.raise(error.at(place)))
+        let caller = Location::caller();
+        is_done.map_err(|error| communicator.raise(error.at(place), caller))
     }
 
     /// Waits for completion and returns the result; `None` if the request never reached the engine.
+    #[track_caller]
     fn wait<T>(
         &mut self,
         call: &'static str,
@@ -90,6 +94,7 @@ impl<M: Memory> Sending<M> {
     ///
     /// # Errors
     /// PROC_ABORTED if the job is being aborted.
+    #[track_caller]
     pub fn test(&self) -> Result<bool> {
         self.pending.test("isend", State::is_sent)
     }
@@ -98,6 +103,7 @@ impl<M: Memory> Sending<M> {
     ///
     /// # Errors
     /// Those of [`Communicator::send`]. The data is dropped then.
+    #[track_caller]
     pub fn wait(mut self) -> Result<M> {
         self.pending.wait("isend", Activity::Send, State::take_sent)?;
         self.pending.give_back()
@@ -131,6 +137,7 @@ impl<M: Memory> Receiving<M> {
     ///
     /// # Errors
     /// PROC_ABORTED if the job is being aborted.
+    #[track_caller]
     pub fn test(&self) -> Result<bool> {
         self.pending.test("irecv", State::is_received)
     }
@@ -139,6 +146,7 @@ impl<M: Memory> Receiving<M> {
     ///
     /// # Errors
     /// Those of [`Communicator::recv`]. The buffer is dropped then.
+    #[track_caller]
     pub fn wait(mut self) -> Result<(M, Status)> {
         let received = self.pending.wait("irecv", Activity::Receive, State::take_received)?;
         let group = self.pending.communicator.group();
@@ -159,6 +167,7 @@ impl<M: Memory> Receiving<M> {
     ///
     /// # Errors
     /// Those of [`wait`](Receiving::wait).
+    #[track_caller]
     pub fn cancel(mut self) -> Result<(M, Option<Status>)> {
         let process = self.pending.communicator.process();
         match self.pending.number {
@@ -200,6 +209,7 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`send`](Communicator::send). The data is dropped then.
+    #[track_caller]
     pub fn isend<M: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -221,7 +231,8 @@ impl Communicator {
             drop(engine);
             Ok(Sending { pending: Pending::new(self, dest, number, taken) })
         };
-        start().map_err(|error| self.raise(error.at(|| self.toward("isend", dest))))
+        let caller = Location::caller();
+        start().map_err(|error| self.raise(error.at(|| self.toward("isend", dest)), caller))
     }
 
     /// Starts to receive into a buffer that it takes over (MPI-5.0 section 3.7.2). See
@@ -230,6 +241,7 @@ impl Communicator {
     /// # Errors
     /// RANK, TAG, COUNT or BUFFER for a wrong argument; the buffer is dropped then. Errors of the
     /// message are returned by [`wait`](Receiving::wait).
+    #[track_caller]
     pub fn irecv<M: Memory>(
         &self,
         room: impl Into<Given<M>>,
@@ -253,6 +265,7 @@ impl Communicator {
             };
             Ok(Receiving { pending: Pending::new(self, source, number, taken) })
         };
-        start().map_err(|error| self.raise(error.at(|| self.toward("irecv", source))))
+        let caller = Location::caller();
+        start().map_err(|error| self.raise(error.at(|| self.toward("irecv", source)), caller))
     }
 }

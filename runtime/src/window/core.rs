@@ -5,7 +5,7 @@
 
 use std::any::TypeId;
 use std::cell::RefCell;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use shipable::Element;
@@ -271,7 +271,8 @@ impl Core {
     ) -> Result<Value<T>> {
         let call = action.call();
         let process = self.parts.process();
-        let place = |error: Error| self.failed(error, call, Some(target));
+        let caller = Location::caller();
+        let place = |error: Error| self.failed(error, call, Some(target), caller);
         process.ready().map_err(place)?;
         let datatype = process.elements().in_memory::<T>().map_err(place)?;
         let lane = self.lane();
@@ -356,7 +357,8 @@ impl Core {
     ) -> Result<Option<Progress>> {
         let (parts, call, rank) = (&self.parts, operation.call, operation.target);
         let process = parts.process();
-        self.called(Location::caller());
+        let caller = Location::caller();
+        self.called(caller);
         self.note(operation.action.activity(), rank);
         let mut bytes = None;
         let issue = || -> Result<Option<Progress>> {
@@ -374,7 +376,8 @@ impl Core {
         };
         let outcome = issue();
         process.note(Activity::Computing, 0);
-        outcome.map_err(|error| self.raise(error.at(|| self.place(call, Some(rank), bytes))))
+        outcome
+            .map_err(|error| self.raise(error.at(|| self.place(call, Some(rank), bytes)), caller))
     }
 
     /// Issues an operation with a request: whether the ticket will be told that it is done.
@@ -396,13 +399,15 @@ impl Core {
     }
 
     /// Refuses a request outside of a passive epoch (rule 12).
-    pub(super) fn check_passive(&self, place: &Place) -> Result<()> {
+    pub(super) fn check_passive(&self, place: &Place, caller: Caller) -> Result<()> {
         let passive = self.parts.epochs().check_passive();
-        passive.map_err(|error| self.raise(error.at(|| place.clone())))
+        passive.map_err(|error| self.raise(error.at(|| place.clone()), caller))
     }
 
-    pub(super) fn fence(&self, assert: Assert) -> Result<()> {
-        fence(&self.parts, assert).map_err(|error| self.failed(error, "fence", None))
+    /// The error of a call that closes an epoch has its place, but no handler has had it: its
+    /// caller [raises](Core::raise) it when no operation holds memory any more.
+    pub(super) fn fence(&self, assert: Assert, caller: Caller) -> Result<()> {
+        fence(&self.parts, assert).map_err(|error| self.placed(error, "fence", None, caller))
     }
 
     /// Whether a fence has opened an epoch.
@@ -415,69 +420,76 @@ impl Core {
         self.parts.epochs().end_fences();
     }
 
-    pub(super) fn start(&self, group: &Group, assert: Assert) -> Result<()> {
-        start(&self.parts, group, assert).map_err(|error| self.failed(error, "start", None))
+    pub(super) fn start(&self, group: &Group, assert: Assert, caller: Caller) -> Result<()> {
+        let started = start(&self.parts, group, assert);
+        started.map_err(|error| self.failed(error, "start", None, caller))
     }
 
-    pub(super) fn complete(&self) -> Result<()> {
-        complete(&self.parts).map_err(|error| self.failed(error, "complete", None))
+    /// Its error is for the caller to raise; see [`fence`](Core::fence).
+    pub(super) fn complete(&self, caller: Caller) -> Result<()> {
+        complete(&self.parts).map_err(|error| self.placed(error, "complete", None, caller))
     }
 
-    pub(super) fn post(&self, group: &Group, assert: Assert) -> Result<()> {
-        post(&self.parts, group, assert).map_err(|error| self.failed(error, "post", None))
+    pub(super) fn post(&self, group: &Group, assert: Assert, caller: Caller) -> Result<()> {
+        let posted = post(&self.parts, group, assert);
+        posted.map_err(|error| self.failed(error, "post", None, caller))
     }
 
-    pub(super) fn wait(&self) -> Result<()> {
-        wait(&self.parts).map_err(|error| self.failed(error, "wait", None))
+    pub(super) fn wait(&self, caller: Caller) -> Result<()> {
+        wait(&self.parts).map_err(|error| self.failed(error, "wait", None, caller))
     }
 
-    pub(super) fn test(&self) -> Result<bool> {
-        test(&self.parts).map_err(|error| self.failed(error, "test", None))
+    pub(super) fn test(&self, caller: Caller) -> Result<bool> {
+        test(&self.parts).map_err(|error| self.failed(error, "test", None, caller))
     }
 
     #[inline]
-    pub(super) fn lock(&self, target: i32, lock_type: LockType, assert: Assert) -> Result<()> {
+    pub(super) fn lock(
+        &self,
+        target: i32,
+        lock_type: LockType,
+        assert: Assert,
+        caller: Caller,
+    ) -> Result<()> {
         let locked = lock(&self.parts, target, lock_type, assert);
-        locked.map_err(|error| self.failed(error, "lock", Some(target)))
+        locked.map_err(|error| self.failed(error, "lock", Some(target), caller))
+    }
+
+    /// Its error is for the caller to raise; see [`fence`](Core::fence).
+    #[inline]
+    pub(super) fn unlock(&self, target: i32, caller: Caller) -> Result<()> {
+        let unlocked = unlock(&self.parts, target);
+        unlocked.map_err(|error| self.placed(error, "unlock", Some(target), caller))
     }
 
     #[inline]
-    pub(super) fn unlock(&self, target: i32) -> Result<()> {
-        unlock(&self.parts, target).map_err(|error| self.failed(error, "unlock", Some(target)))
+    pub(super) fn lock_all(&self, assert: Assert, caller: Caller) -> Result<()> {
+        let locked = lock_all(&self.parts, assert);
+        locked.map_err(|error| self.failed(error, "lock_all", None, caller))
     }
 
+    /// Its error is for the caller to raise; see [`fence`](Core::fence).
     #[inline]
-    pub(super) fn lock_all(&self, assert: Assert) -> Result<()> {
-        lock_all(&self.parts, assert).map_err(|error| self.failed(error, "lock_all", None))
+    pub(super) fn unlock_all(&self, caller: Caller) -> Result<()> {
+        let unlocked = unlock_all(&self.parts);
+        unlocked.map_err(|error| self.placed(error, "unlock_all", None, caller))
     }
 
+    /// Completes operations, on one target or on all. `call` is the name of the flush. Its error is
+    /// for the caller to raise; see [`fence`](Core::fence).
     #[inline]
-    pub(super) fn unlock_all(&self) -> Result<()> {
-        unlock_all(&self.parts).map_err(|error| self.failed(error, "unlock_all", None))
+    pub(super) fn flush(
+        &self,
+        call: &'static str,
+        target: Option<i32>,
+        caller: Caller,
+    ) -> Result<()> {
+        let flushed = flush(&self.parts, target);
+        flushed.map_err(|error| self.placed(error, call, target, caller))
     }
 
-    #[inline]
-    pub(super) fn flush(&self, target: i32) -> Result<()> {
-        let flushed = flush(&self.parts, Some(target));
-        flushed.map_err(|error| self.failed(error, "flush", Some(target)))
-    }
-
-    #[inline]
-    pub(super) fn flush_all(&self) -> Result<()> {
-        flush(&self.parts, None).map_err(|error| self.failed(error, "flush_all", None))
-    }
-
-    pub(super) fn flush_local(&self, target: i32) -> Result<()> {
-        let flushed = flush(&self.parts, Some(target));
-        flushed.map_err(|error| self.failed(error, "flush_local", Some(target)))
-    }
-
-    pub(super) fn flush_local_all(&self) -> Result<()> {
-        flush(&self.parts, None).map_err(|error| self.failed(error, "flush_local_all", None))
-    }
-
-    pub(super) fn sync(&self) -> Result<()> {
-        sync(&self.parts).map_err(|error| self.failed(error, "sync", None))
+    pub(super) fn sync(&self, caller: Caller) -> Result<()> {
+        sync(&self.parts).map_err(|error| self.failed(error, "sync", None, caller))
     }
 
     /// Waits until no operation of this rank is in flight, whatever becomes of the job.
@@ -504,9 +516,10 @@ impl Core {
     }
 
     /// The route to a target, by its rank in the window.
+    #[track_caller]
     pub(super) fn route(&self, target: i32) -> Result<Route> {
-        let found = self.parts.peers().target(target);
-        let found = found.map_err(|error| self.failed(error, "route", Some(target)));
+        let (found, caller) = (self.parts.peers().target(target), Location::caller());
+        let found = found.map_err(|error| self.failed(error, "route", Some(target), caller));
         Ok(found?.map_or(Route::Direct, |target| target.route))
     }
 
@@ -530,11 +543,12 @@ impl Core {
             parts.checking().set_same_op(accumulate_ops == AccumulateOps::SameOp);
             Ok(())
         };
-        set().map_err(|error| self.failed(error, CALL, None))
+        set().map_err(|error| self.failed(error, CALL, None, caller))
     }
 
     /// The rank whose part of a shared window is asked for, and the part. With PROC_NULL it is the
     /// first rank whose memory isn't empty.
+    #[track_caller]
     pub(super) fn shared_query(&self, rank: i32) -> Result<(&Target, Exposed)> {
         const CALL: &str = "shared_query";
         let (peers, memory) = (self.parts.peers(), self.parts.memory());
@@ -545,7 +559,8 @@ impl Core {
             let owner = peers.target(rank)?.unwrap_or_else(first);
             Ok((owner, memory.part(owner)?))
         };
-        query().map_err(|error| self.failed(error, CALL, Some(rank)))
+        let caller = Location::caller();
+        query().map_err(|error| self.failed(error, CALL, Some(rank), caller))
     }
 
     /// Attaches memory to a dynamic window: the attachment's number and its address.
@@ -571,7 +586,7 @@ impl Core {
     ///    first meeting are part of that memory.
     #[track_caller]
     pub(super) fn free(self) -> Result<Exposed> {
-        let (caller, mut cleared) = (Location::caller(), Ok(()));
+        let (caller, mut cleared) = (Location::caller(), Ok(Ok(())));
         let parts = &self.parts;
         let (process, id, communicator) =
             (parts.process(), parts.id(), parts.peers().communicator());
@@ -582,8 +597,8 @@ impl Core {
             }
             parts.epochs().step(Step::Free)?;
             process.note(Activity::FreeWindow, id);
-            // The other ranks wait for this one even where its callbacks refuse.
-            cleared = self.card.clear(None);
+            // The other ranks wait for this one even where its callbacks refuse or panic.
+            cleared = catch_unwind(AssertUnwindSafe(|| self.card.clear(None)));
             let agreed = communicator.announce(|| format!("free of window {id}"), caller);
             let met = agreed.and_then(|()| parts.peers().meet(id));
             let closed = met.and_then(|()| {
@@ -593,13 +608,13 @@ impl Core {
             process.note(Activity::Computing, 0);
             closed
         };
-        let place = |error: Error| self.failed(error, "free", None);
+        let place = |error: Error| self.failed(error, "free", None, caller);
         end().map_err(place)?;
         // Late errors of dropped requests are reported only here.
         let left = parts.flight().take_failure(None).map_or(Ok(()), Err);
-        let wrong = cleared.and(left).map_err(place);
+        let cleared = cleared.map(|cleared| cleared.and(left).map_err(place));
         let memory = self.parts.dismantle().close()?;
-        wrong?;
+        cleared.unwrap_or_else(|panic| resume_unwind(panic))?;
         memory.ok_or_else(|| ErrorKind::Epoch(FREE_IN_EPOCH).into())
     }
 
@@ -611,16 +626,37 @@ impl Core {
 
     /// Gives an error of a call its place, and the window's error handler the error.
     #[cold]
-    pub(super) fn failed(&self, error: Error, call: &'static str, target: Option<i32>) -> Error {
+    pub(super) fn failed(
+        &self,
+        error: Error,
+        call: &'static str,
+        target: Option<i32>,
+        caller: Caller,
+    ) -> Error {
+        self.raise(self.placed(error, call, target, caller), caller)
+    }
+
+    /// Gives an error of a call its place.
+    #[cold]
+    fn placed(
+        &self,
+        error: Error,
+        call: &'static str,
+        target: Option<i32>,
+        caller: Caller,
+    ) -> Error {
         if let ErrorKind::WindowPoisoned { by } = error.kind() {
             poisoned(&self.parts, *by);
         }
         let error = error.at(|| self.place(call, target, None));
-        self.raise(error.within(|| self.parts.epochs().state().to_string()))
+        let error = error.within(|| self.parts.epochs().state().to_string());
+        error.seen_at(caller, || self.card.name())
     }
 
-    /// Gives the window's error handler an error of a call.
-    pub(super) fn raise(&self, error: Error) -> Error {
+    /// Gives the window's error handler an error of the call at a source line.
+    #[cold]
+    pub(super) fn raise(&self, error: Error, caller: Caller) -> Error {
+        let error = error.seen_at(caller, || self.card.name());
         self.card.raise(self.parts.process(), error)
     }
 
@@ -640,6 +676,7 @@ impl Core {
             window: Some(parts.id()),
             bytes,
             epoch: Some(parts.epochs().state().to_string()),
+            ..Place::default()
         }
     }
 }

@@ -1,10 +1,12 @@
 //! The way of a fetched value from a target back to the call that waits for it.
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use shipable::Element;
 
 use super::state::EpochState;
+use crate::check::Caller;
 use crate::engine::{Ledger, Ticket};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::object::Card;
@@ -52,27 +54,31 @@ impl Coming {
     }
 
     /// Whether the value is here. Makes progress.
+    #[track_caller]
     pub(super) fn test(&self) -> Result<bool> {
+        let caller = Location::caller();
         let Lane { process, ticket, .. } = &*self.lane;
         if ticket.is_done() {
             return Ok(true);
         }
-        process.test(|_| ticket.is_done()).map_err(|error| self.failed(error))
+        process.test(|_| ticket.is_done()).map_err(|error| self.failed(error, caller))
     }
 
     /// Waits for the value.
     #[inline]
+    #[track_caller]
     pub(super) fn wait<T: Element>(self) -> Result<T> {
+        let caller = Location::caller();
         let Lane { process, ticket, .. } = &*self.lane;
         let waited = ticket.wait(process, Some(self.call.peer));
-        waited.map_err(|error| self.failed(error))?;
+        waited.map_err(|error| self.failed(error, caller))?;
         let value = ticket.room().span::<T>().and_then(|room| room.peek(0));
         value.ok_or_else(|| ErrorKind::WindowFreed.into())
     }
 
     /// Gives an error of the call its place, and the window's error handler the error.
     #[cold]
-    fn failed(&self, error: Error) -> Error {
+    fn failed(&self, error: Error, caller: Caller) -> Error {
         let Called { call, target, peer, bytes, epoch } = self.call;
         let Lane { process, window, card, .. } = &*self.lane;
         let place = || Place {
@@ -83,8 +89,9 @@ impl Coming {
             window: Some(*window),
             bytes,
             epoch: Some(epoch.to_string()),
+            ..Place::default()
         };
-        card.raise(process, error.at(place))
+        card.raise(process, error.at(place).seen_at(caller, || card.name()))
     }
 }
 

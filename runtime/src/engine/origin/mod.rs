@@ -305,7 +305,7 @@ impl Operations {
             process: Some(target),
             window: Some(window),
             bytes,
-            epoch: None,
+            ..Place::default()
         }
     }
 }

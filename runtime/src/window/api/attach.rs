@@ -2,6 +2,7 @@
 //! section 12.2.4).
 
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::sync::Arc;
 
 use super::window::Window;
@@ -75,6 +76,7 @@ impl<M> Window<M> {
     ///   other than bytes.
     ///
     /// On an error the memory is lost.
+    #[track_caller]
     pub fn attach<A: Memory>(&self, memory: A) -> Result<Attached<A>> {
         let attach = || -> Result<Attached<A>> {
             let parts = self.core.parts();
@@ -87,7 +89,8 @@ impl<M> Window<M> {
             let attachments = attachments.clone();
             Ok(Attached { attachments, number, address, size, memory: PhantomData })
         };
-        attach().map_err(|error| self.core.failed(error, "attach", None))
+        let caller = Location::caller();
+        attach().map_err(|error| self.core.failed(error, "attach", None, caller))
     }
 
     /// Ends an attachment and gives its memory back (MPI-5.0 section 12.2.4). Not collective. It
@@ -99,6 +102,7 @@ impl<M> Window<M> {
     /// - PROC_ABORTED if the job is ending.
     ///
     /// On an error the memory is lost.
+    #[track_caller]
     pub fn detach<A: Memory>(&self, attached: Attached<A>) -> Result<A> {
         let detach = || -> Result<A> {
             let parts = self.core.parts();
@@ -109,6 +113,7 @@ impl<M> Window<M> {
             }
             give_back(self.core.detach(attached.number)?)
         };
-        detach().map_err(|error| self.core.failed(error, "detach", None))
+        let caller = Location::caller();
+        detach().map_err(|error| self.core.failed(error, "detach", None, caller))
     }
 }

@@ -5,6 +5,7 @@ use std::panic::Location;
 
 use super::local::Local;
 use crate::assert::Assert;
+use crate::check::Caller;
 use crate::error::Result;
 use crate::memory::{Scope, scope};
 use crate::origin::{Destination, Origin};
@@ -200,9 +201,9 @@ impl<'w> Chain<'w> {
         let caller = Location::caller();
         let close = |core: &Core| {
             core.called(caller);
-            core.fence(assert)
+            core.fence(assert, caller)
         };
-        in_epoch(self.core, close, body)
+        in_epoch(self.core, caller, close, body)
     }
 
     /// Accessors to this rank's own memory.
@@ -253,6 +254,7 @@ impl<'scope> Passive<'scope, '_> {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn flush<'inner, R>(
         &self,
         target: i32,
@@ -261,7 +263,9 @@ impl<'scope> Passive<'scope, '_> {
     where
         'scope: 'inner,
     {
-        in_passive(self.core, |core| core.flush(target), body)
+        let caller = Location::caller();
+        let close = |core: &Core| core.flush("flush", Some(target), caller);
+        in_passive(self.core, caller, close, body)
     }
 
     /// Runs operations, and completes them and all earlier ones on all targets, at the origin and
@@ -288,6 +292,7 @@ impl<'scope> Passive<'scope, '_> {
     ///
     /// # Errors
     /// Those of [`flush`](Passive::flush).
+    #[track_caller]
     pub fn flush_all<'inner, R>(
         &self,
         body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
@@ -295,7 +300,9 @@ impl<'scope> Passive<'scope, '_> {
     where
         'scope: 'inner,
     {
-        in_passive(self.core, Core::flush_all, body)
+        let caller = Location::caller();
+        let close = |core: &Core| core.flush("flush_all", None, caller);
+        in_passive(self.core, caller, close, body)
     }
 
     /// Runs operations, and completes them and all earlier ones on the target, at the origin only
@@ -319,6 +326,7 @@ impl<'scope> Passive<'scope, '_> {
     ///
     /// # Errors
     /// Those of [`flush`](Passive::flush).
+    #[track_caller]
     pub fn flush_local<'inner, R>(
         &self,
         target: i32,
@@ -327,7 +335,9 @@ impl<'scope> Passive<'scope, '_> {
     where
         'scope: 'inner,
     {
-        in_passive(self.core, |core| core.flush_local(target), body)
+        let caller = Location::caller();
+        let close = |core: &Core| core.flush("flush_local", Some(target), caller);
+        in_passive(self.core, caller, close, body)
     }
 
     /// Runs operations, and completes them and all earlier ones on all targets, at the origin only
@@ -335,6 +345,7 @@ impl<'scope> Passive<'scope, '_> {
     ///
     /// # Errors
     /// Those of [`flush`](Passive::flush).
+    #[track_caller]
     pub fn flush_local_all<'inner, R>(
         &self,
         body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
@@ -342,7 +353,9 @@ impl<'scope> Passive<'scope, '_> {
     where
         'scope: 'inner,
     {
-        in_passive(self.core, Core::flush_local_all, body)
+        let caller = Location::caller();
+        let close = |core: &Core| core.flush("flush_local_all", None, caller);
+        in_passive(self.core, caller, close, body)
     }
 
     /// Orders this rank's own loads and stores of its window and those of other ranks (MPI-5.0
@@ -365,16 +378,19 @@ impl<'scope> Passive<'scope, '_> {
     ///
     /// # Errors
     /// WIN for a freed window.
+    #[track_caller]
     pub fn sync(&self) -> Result<()> {
-        self.core.sync()
+        self.core.sync(Location::caller())
     }
 }
 
 /// Runs the body of an open epoch, and then the call that closes it, even if the body fails. If the
-/// body panics, the window is poisoned instead.
+/// body panics, the window is poisoned instead. The window's error handler gets the error of the
+/// closing call afterwards, since it may panic.
 #[inline]
 pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
     core: &'core Core,
+    caller: Caller,
     close: impl FnOnce(&Core) -> Result<()>,
     body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
 ) -> Result<R> {
@@ -392,6 +408,7 @@ pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
         },
         |scope| body(&Epoch { scope, core }),
     );
+    let closed = closed.map_err(|error| core.raise(error, caller));
     outcome.and_then(|value| closed.map(|()| value))
 }
 
@@ -400,8 +417,11 @@ pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
 #[inline]
 pub(in crate::window) fn in_passive<'core: 'env, 'env, R>(
     core: &'core Core,
+    caller: Caller,
     close: impl FnOnce(&Core) -> Result<()>,
     body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
 ) -> Result<R> {
-    in_epoch(core, close, |&Epoch { scope, core }| body(&Passive { epoch: Epoch { scope, core } }))
+    in_epoch(core, caller, close, |&Epoch { scope, core }| {
+        body(&Passive { epoch: Epoch { scope, core } })
+    })
 }

@@ -61,6 +61,7 @@ impl<T: Element> Fetched<T> {
     ///
     /// # Errors
     /// PROC_ABORTED if the job is ending.
+    #[track_caller]
     pub fn test(&self) -> Result<bool> {
         match &self.0 {
             Value::Here(_) => Ok(true),
@@ -74,6 +75,7 @@ impl<T: Element> Fetched<T> {
     /// # Errors
     /// The target's reason for refusing the operation, or PROC_ABORTED if the target died.
     #[inline]
+    #[track_caller]
     pub fn wait(self) -> Result<T> {
         match self.0 {
             Value::Here(value) => Ok(value),

@@ -67,6 +67,7 @@ impl<'w> Local<'w> {
 
     /// The part of a rank of a shared window. With PROC_NULL, that of the first rank whose part
     /// isn't empty.
+    #[track_caller]
     pub(in crate::window) fn shared(core: &'w Core, rank: i32) -> Result<Local<'w>> {
         // The window keeps the memory mapped while this borrows the window.
         let (owner, part) = core.shared_query(rank)?;
@@ -160,7 +161,7 @@ impl<'w> Local<'w> {
     #[track_caller]
     pub fn read<T: Element>(&self, displacement: i64, values: &mut [T]) -> Result<()> {
         let caller = Location::caller();
-        self.raising(|| {
+        self.raising(caller, || {
             let copy = self.element_copy::<T>()?;
             let extent = copy.extent::<T>();
             let (_memory, span, at) = self.reach(displacement, values.len(), extent)?;
@@ -177,7 +178,7 @@ impl<'w> Local<'w> {
     #[track_caller]
     pub fn write<T: Element>(&self, displacement: i64, values: &[T]) -> Result<()> {
         let caller = Location::caller();
-        self.raising(|| {
+        self.raising(caller, || {
             let copy = self.element_copy::<T>()?;
             let extent = copy.extent::<T>();
             let (_memory, span, at) = self.reach(displacement, values.len(), extent)?;
@@ -193,10 +194,12 @@ impl<'w> Local<'w> {
     /// RMA_RANGE outside of the window.
     #[track_caller]
     pub fn bytes(&self, start: u64, len: u64) -> Result<Vec<u8>> {
-        let (_memory, span, at) = self.reach_bytes(start, len)?;
+        let caller = Location::caller();
+        let (_memory, span, at) =
+            self.reach_bytes(start, len).map_err(|error| self.raised(error, caller))?;
         let mut bytes = vec![0; len as usize];
         span.read(at, &mut bytes);
-        self.note_bytes(start as i64, len as i64, false, Location::caller());
+        self.note_bytes(start as i64, len as i64, false, caller);
         Ok(bytes)
     }
 
@@ -206,9 +209,11 @@ impl<'w> Local<'w> {
     /// RMA_RANGE outside of the window.
     #[track_caller]
     pub fn write_bytes(&self, start: u64, bytes: &[u8]) -> Result<()> {
-        let (_memory, span, at) = self.reach_bytes(start, bytes.len() as u64)?;
+        let caller = Location::caller();
+        let reached = self.reach_bytes(start, bytes.len() as u64);
+        let (_memory, span, at) = reached.map_err(|error| self.raised(error, caller))?;
         self.note_store();
-        self.note_bytes(start as i64, bytes.len() as i64, true, Location::caller());
+        self.note_bytes(start as i64, bytes.len() as i64, true, caller);
         span.write(at, bytes);
         Ok(())
     }
@@ -276,10 +281,10 @@ impl<'w> Local<'w> {
         unit: u32,
     ) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
         let locked = self.core.lock_own();
-        locked.map_err(|error| self.failed(error, Some((start, end))))?;
+        locked.map_err(|error| self.placed(error, Some((start, end))))?;
         if let Some(attachments) = self.core.parts().memory().attachments() {
             let found = attachments.find((start, end));
-            let (memory, base) = found.map_err(|error| self.failed(error, Some((start, end))))?;
+            let (memory, base) = found.map_err(|error| self.placed(error, Some((start, end))))?;
             let (span, at) = (memory.span(), (start - i128::from(base)) as i64);
             return Ok((Some(memory), span, at));
         }
@@ -288,24 +293,29 @@ impl<'w> Local<'w> {
             Ok(at) if end <= i128::from(size) => Ok((None, self.span, at)),
             _ => {
                 let outside = ErrorKind::Range { start, end, size, displacement, unit, own: false };
-                Err(self.failed(outside.into(), Some((start, end))))
+                Err(self.placed(outside.into(), Some((start, end))))
             }
         }
     }
 
     /// Runs an access, and passes its error to the window's error handler.
     #[inline]
-    fn raising(&self, access: impl FnOnce() -> Result<()>) -> Result<()> {
-        access().map_err(|error| self.failed(error, None))
+    fn raising(&self, caller: Caller, access: impl FnOnce() -> Result<()>) -> Result<()> {
+        access().map_err(|error| self.raised(error, caller))
     }
 
-    fn failed(&self, error: Error, bytes: Option<(i128, i128)>) -> Error {
+    #[cold]
+    fn raised(&self, error: Error, caller: Caller) -> Error {
+        self.core.raise(self.placed(error, None), caller)
+    }
+
+    fn placed(&self, error: Error, bytes: Option<(i128, i128)>) -> Error {
         let is_own = self.is_own();
         let error = if is_own { error.at_home() } else { error };
-        self.core.raise(error.at(|| match is_own {
+        error.at(|| match is_own {
             true => self.core.place("access to its own window", None, bytes),
             false => self.core.place("load or store", Some(self.rank()), bytes),
-        }))
+        })
     }
 }
 

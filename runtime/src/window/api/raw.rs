@@ -51,6 +51,14 @@ impl<'w> Raw<'w> {
         Raw { core }
     }
 
+    /// Gives the window's error handler the error of a call that closes an epoch.
+    #[inline]
+    #[track_caller]
+    fn raising(&self, closed: Result<()>) -> Result<()> {
+        let caller = Location::caller();
+        closed.map_err(|error| self.core.raise(error, caller))
+    }
+
     /// A fence (MPI-5.0 section 12.5.1). Collective. It ends the open fence epoch, if there is one.
     /// Without [`Assert::NOSUCCEED`] it opens another.
     ///
@@ -73,7 +81,7 @@ impl<'w> Raw<'w> {
     #[track_caller]
     pub fn fence(self, assert: Assert) -> Result<()> {
         self.core.called(Location::caller());
-        self.core.fence(assert)
+        self.raising(self.core.fence(assert, Location::caller()))
     }
 
     /// Waits until each rank of a group has [posted](crate::Window::post), and opens an access
@@ -103,7 +111,7 @@ impl<'w> Raw<'w> {
     #[track_caller]
     pub fn start(self, group: &Group, assert: Assert) -> Result<()> {
         self.core.called(Location::caller());
-        self.core.start(group, assert)
+        self.core.start(group, assert, Location::caller())
     }
 
     /// Ends the access epoch that [`start`](Raw::start) opened, which has an example.
@@ -112,8 +120,9 @@ impl<'w> Raw<'w> {
     /// - RMA_SYNC without a start (rule 4).
     /// - The error of the first operation that failed.
     /// - PROC_ABORTED if a target died.
+    #[track_caller]
     pub fn complete(self) -> Result<()> {
-        self.core.complete()
+        self.raising(self.core.complete(Location::caller()))
     }
 
     /// Locks a target (MPI-5.0 section 12.5.3).
@@ -141,8 +150,9 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// Those of [`Window::lock_with`](crate::Window::lock_with), except for the operations' errors.
+    #[track_caller]
     pub fn lock(self, target: i32, lock_type: LockType, assert: Assert) -> Result<()> {
-        self.core.lock(target, lock_type, assert)
+        self.core.lock(target, lock_type, assert, Location::caller())
     }
 
     /// Completes the operations on a target, and releases its lock. [`lock`](Raw::lock) has an
@@ -153,8 +163,9 @@ impl<'w> Raw<'w> {
     /// - RANK for a rank outside of the window, and for PROC_NULL.
     /// - The error of the first operation that failed.
     /// - PROC_ABORTED if the target died.
+    #[track_caller]
     pub fn unlock(self, target: i32) -> Result<()> {
-        self.core.unlock(target)
+        self.raising(self.core.unlock(target, Location::caller()))
     }
 
     /// Locks all targets with shared locks (MPI-5.0 section 12.5.3).
@@ -180,8 +191,9 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// Those of [`Window::lock_all_with`](crate::Window::lock_all_with), except for the operations'
     /// errors.
+    #[track_caller]
     pub fn lock_all(self, assert: Assert) -> Result<()> {
-        self.core.lock_all(assert)
+        self.core.lock_all(assert, Location::caller())
     }
 
     /// Completes all operations, and releases all locks. [`lock_all`](Raw::lock_all) has an
@@ -189,8 +201,9 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// Those of [`unlock`](Raw::unlock), and RMA_SYNC without a lock_all (rule 4).
+    #[track_caller]
     pub fn unlock_all(self) -> Result<()> {
-        self.core.unlock_all()
+        self.raising(self.core.unlock_all(Location::caller()))
     }
 
     /// Completes the operations on a target, at the origin and at the target (MPI-5.0 section
@@ -201,8 +214,9 @@ impl<'w> Raw<'w> {
     /// - The error of the first operation that failed.
     /// - PROC_ABORTED if the target died.
     #[inline]
+    #[track_caller]
     pub fn flush(self, target: i32) -> Result<()> {
-        self.core.flush(target)
+        self.raising(self.core.flush("flush", Some(target), Location::caller()))
     }
 
     /// Completes the operations on all targets, at the origin and at the targets (MPI-5.0 section
@@ -211,8 +225,9 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// Those of [`flush`](Raw::flush).
     #[inline]
+    #[track_caller]
     pub fn flush_all(self) -> Result<()> {
-        self.core.flush_all()
+        self.raising(self.core.flush("flush_all", None, Location::caller()))
     }
 
     /// Completes the operations on a target, at the origin only: their memory may be used again
@@ -220,8 +235,9 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// Those of [`flush`](Raw::flush).
+    #[track_caller]
     pub fn flush_local(self, target: i32) -> Result<()> {
-        self.core.flush_local(target)
+        self.raising(self.core.flush("flush_local", Some(target), Location::caller()))
     }
 
     /// Completes the operations on all targets, at the origin only: their memory may be used again
@@ -249,8 +265,9 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// Those of [`flush`](Raw::flush).
+    #[track_caller]
     pub fn flush_local_all(self) -> Result<()> {
-        self.core.flush_local_all()
+        self.raising(self.core.flush("flush_local_all", None, Location::caller()))
     }
 
     /// Orders this rank's own loads and stores of its window and those of other ranks (MPI-5.0
@@ -273,8 +290,9 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// WIN for a freed window.
+    #[track_caller]
     pub fn sync(self) -> Result<()> {
-        self.core.sync()
+        self.core.sync(Location::caller())
     }
 
     /// Puts `origin_count` elements of `origin_type` at `origin` into a target's window (MPI-5.0

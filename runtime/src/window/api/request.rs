@@ -1,6 +1,7 @@
 //! Request-based operations: each is waited for individually, and owns its memory until then.
 
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::sync::Arc;
 
 use shipable::reduce::Op;
@@ -109,7 +110,7 @@ impl<B: Buffers> Request<B> {
             return Ok(true);
         }
         let is_done = self.process.test(|_| self.ticket.is_done());
-        is_done.map_err(|error| self.card.raise(&self.process, error.at(|| self.place.clone())))
+        is_done.map_err(|error| self.raised(error))
     }
 
     /// Waits until the operation is done, and gives its memory back.
@@ -131,7 +132,7 @@ impl<B: Buffers> Request<B> {
         let gone = || ErrorKind::Aborting { by: None }.into();
         outcome
             .and_then(|()| B::give_back(private::Returned(memory)).ok_or_else(gone))
-            .map_err(|error| card.raise(&process, error.at(|| place)))
+            .map_err(|error| raised(&process, &card, &place, error))
     }
 
     /// Cancels the operation, which MPI doesn't allow: always refused (rule 13, MPI-5.0 section
@@ -174,7 +175,14 @@ impl<B: Buffers> Request<B> {
 
     fn refuse(&self, why: &'static str) -> Result<()> {
         let error: crate::Error = ErrorKind::Request(why).into();
-        Err(self.card.raise(&self.process, error.at(|| self.place.clone())))
+        Err(self.raised(error))
+    }
+
+    /// Gives an error the place of the call that issued the operation, and the window's error
+    /// handler the error.
+    #[cold]
+    fn raised(&self, error: crate::Error) -> crate::Error {
+        raised(&self.process, &self.card, &self.place, error)
     }
 }
 
@@ -326,6 +334,16 @@ impl Epoch<'_, '_> {
     }
 }
 
+#[cold]
+fn raised(process: &Process, card: &Card, place: &Place, error: crate::Error) -> crate::Error {
+    let error = error.at(|| place.clone());
+    let error = match place.site {
+        Some(site) => error.seen_at(site, || card.name()),
+        None => error,
+    };
+    card.raise(process, error)
+}
+
 /// Issues an operation with a request on memory that the engine shares with the request.
 #[track_caller]
 fn request<B: Buffers>(
@@ -335,7 +353,8 @@ fn request<B: Buffers>(
     taken: Result<Vec<Taken>>,
 ) -> Result<Request<B>> {
     let call = action.request_call();
-    let taken = taken.map_err(|error| core.failed(error, call, Some(place.0)))?;
+    let taken =
+        taken.map_err(|error| core.failed(error, call, Some(place.0), Location::caller()))?;
     let mut sides =
         taken.iter().map(|taken| Side { what: taken.what(), span: taken.memory.span() });
     let mut keepers = taken.iter().map(Taken::keeper);
@@ -360,8 +379,10 @@ pub(super) fn start(core: &Core, operation: Operation<'_>) -> Result<Request<()>
 #[track_caller]
 fn issue(core: &Core, operation: Operation<'_>, holders: Holders) -> Result<Request<()>> {
     let operation = operation.requested();
-    let place = core.place(operation.call, Some(operation.target), None);
-    core.check_passive(&place)?;
+    let caller = Location::caller();
+    let site = Some(caller);
+    let place = Place { site, ..core.place(operation.call, Some(operation.target), None) };
+    core.check_passive(&place, caller)?;
     let parts = core.parts();
     let ticket = Arc::new(Ticket::of_epoch(parts.flight().ledger(), place.process));
     core.request(operation, holders, &ticket)?;

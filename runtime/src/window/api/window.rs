@@ -6,6 +6,7 @@ use std::panic::Location;
 use shipable::Element;
 
 use crate::assert::Assert;
+use crate::check::Caller;
 use crate::communicator::Communicator;
 use crate::engine::Policy;
 use crate::error::{Error, Result};
@@ -312,17 +313,19 @@ impl<M> Window<M> {
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
         let allowed = closing.allowed_to_fence();
-        allowed.map_err(|error| self.core.failed(error, "fence", None))?;
         let caller = Location::caller();
+        allowed.map_err(|error| self.core.failed(error, "fence", None, caller))?;
         self.core.called(caller);
         let close = |core: &Core| {
             core.called(caller);
-            core.fence(closing | Assert::NOSUCCEED)
+            core.fence(closing | Assert::NOSUCCEED, caller)
         };
-        match self.core.fence(opening) {
+        match self.open_by_fence(opening, caller) {
             Err(error) if !self.core.is_fenced() => Err(error),
             // A rank whose assert was false has joined the opening fence, so it must close it too.
-            opened => in_epoch(&self.core, close, |epoch| opened.and_then(|()| body(epoch))),
+            opened => {
+                in_epoch(&self.core, caller, close, |epoch| opened.and_then(|()| body(epoch)))
+            }
         }
     }
 
@@ -355,8 +358,9 @@ impl<M> Window<M> {
     /// ```
     #[track_caller]
     pub fn fences<R>(&mut self, body: impl FnOnce(&mut Chain<'_>) -> Result<R>) -> Result<R> {
-        self.core.called(Location::caller());
-        match self.core.fence(Assert::NONE) {
+        let caller = Location::caller();
+        self.core.called(caller);
+        match self.open_by_fence(Assert::NONE, caller) {
             Err(error) if !self.core.is_fenced() => Err(error),
             // A rank that returns an earlier error here has joined the opening fence, and the
             // others go on.
@@ -368,6 +372,10 @@ impl<M> Window<M> {
                 opened.and(outcome)
             }
         }
+    }
+
+    fn open_by_fence(&self, assert: Assert, caller: Caller) -> Result<()> {
+        self.core.fence(assert, caller).map_err(|error| self.core.raise(error, caller))
     }
 
     /// Locks a target, runs the operations of `body`, and unlocks it (MPI-5.0 section 12.5.3). Not
@@ -401,6 +409,7 @@ impl<M> Window<M> {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn lock<'env, R>(
         &'env self,
         target: i32,
@@ -433,6 +442,7 @@ impl<M> Window<M> {
     /// # Errors
     /// Those of [`lock`](Window::lock), and ASSERT for any other assert (rule 10).
     #[inline]
+    #[track_caller]
     pub fn lock_with<'env, R>(
         &'env self,
         target: i32,
@@ -440,8 +450,9 @@ impl<M> Window<M> {
         assert: Assert,
         body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
-        self.core.lock(target, lock_type, assert)?;
-        in_passive(&self.core, |core| core.unlock(target), body)
+        let caller = Location::caller();
+        self.core.lock(target, lock_type, assert, caller)?;
+        in_passive(&self.core, caller, |core| core.unlock(target, caller), body)
     }
 
     /// Locks all targets with shared locks, runs the operations of `body`, and unlocks them
@@ -470,6 +481,7 @@ impl<M> Window<M> {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn lock_all<'env, R>(
         &'env self,
         body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
@@ -498,13 +510,15 @@ impl<M> Window<M> {
     /// # Errors
     /// Those of [`lock_with`](Window::lock_with).
     #[inline]
+    #[track_caller]
     pub fn lock_all_with<'env, R>(
         &'env self,
         assert: Assert,
         body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
-        self.core.lock_all(assert)?;
-        in_passive(&self.core, Core::unlock_all, body)
+        let caller = Location::caller();
+        self.core.lock_all(assert, caller)?;
+        in_passive(&self.core, caller, |core| core.unlock_all(caller), body)
     }
 
     /// Waits until all ranks of a group have [posted](Window::post), runs operations on them, and
@@ -551,9 +565,10 @@ impl<M> Window<M> {
         assert: Assert,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
-        self.core.called(Location::caller());
-        self.core.start(group, assert)?;
-        in_epoch(&self.core, Core::complete, body)
+        let caller = Location::caller();
+        self.core.called(caller);
+        self.core.start(group, assert, caller)?;
+        in_epoch(&self.core, caller, |core| core.complete(caller), body)
     }
 
     /// Exposes this rank's memory to the ranks of a group, which start (MPI-5.0 section 12.5.2). It
@@ -568,7 +583,7 @@ impl<M> Window<M> {
     #[track_caller]
     pub fn post(&self, group: &Group, assert: Assert) -> Result<()> {
         self.core.called(Location::caller());
-        self.core.post(group, assert)
+        self.core.post(group, assert, Location::caller())
     }
 
     /// Waits until all ranks of the post's group have completed (MPI-5.0 section 12.5.2). Their
@@ -579,7 +594,7 @@ impl<M> Window<M> {
     #[track_caller]
     pub fn wait(&self) -> Result<()> {
         self.core.called(Location::caller());
-        self.core.wait()
+        self.core.wait(Location::caller())
     }
 
     /// Whether all ranks of the post's group have completed (MPI-5.0 section 12.5.2). If so, it
@@ -603,8 +618,9 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// Those of [`wait`](Window::wait).
+    #[track_caller]
     pub fn test(&self) -> Result<bool> {
-        self.core.test()
+        self.core.test(Location::caller())
     }
 
     /// Accessors to this rank's own memory, which copy elements.
@@ -624,6 +640,7 @@ impl<M> Window<M> {
     /// # Errors
     /// RANK for a rank outside of the window. RMA_FLAVOR on a window that isn't shared, which MPI
     /// has allowed since 4.1 (rule 16).
+    #[track_caller]
     pub fn shared_query(&self, rank: i32) -> Result<Local<'_>> {
         Local::shared(&self.core, rank)
     }
@@ -712,8 +729,8 @@ impl<M> Window<M> {
         self.core.card()
     }
 
-    fn raised(&self, error: Error, call: &'static str) -> Error {
-        self.core.failed(error, call, None)
+    fn raised(&self, error: Error, call: &'static str, caller: Caller) -> Error {
+        self.core.failed(error, call, None, caller)
     }
 
     /// The group of the window's communicator (MPI-5.0 section 12.2.8).
@@ -805,6 +822,7 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// RANK for a rank outside of the window.
+    #[track_caller]
     pub fn route(&self, target: i32) -> Result<Route> {
         self.core.route(target)
     }

@@ -193,5 +193,5 @@ fn open(
             communicator.end_call(make())
         })
     };
-    opened().map_err(|error| communicator.raise(error.at(|| communicator.place(flavor.call()))))
+    opened().map_err(|error| communicator.raised(error, flavor.call(), caller))
 }
