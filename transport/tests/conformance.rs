@@ -595,6 +595,7 @@ fn faults_cut_a_peer() {
 /// A process that has the segment, but isn't of the job, could otherwise end all ranks by SIGBUS.
 #[test]
 fn the_size_of_a_segment_is_fixed() {
+    use std::os::fd::AsFd as _;
     let segment = Segment::create(2).unwrap();
     let file = std::fs::File::from(segment.as_fd().try_clone_to_owned().unwrap());
     let size = file.metadata().unwrap().len();
