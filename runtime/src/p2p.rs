@@ -90,6 +90,9 @@ impl Communicator {
     /// process (rule T5; MPI_Type_send of proposal 4 (docs/proposals.md)).
     ///
     /// The message describes the type's layout in this rank's memory, even if the type is portable.
+    /// It is buffered, whatever its length: the call doesn't wait for the receiver. To use a type
+    /// of this rank on this rank itself, no message is needed: see
+    /// [`Rank::foreign`](crate::Rank::foreign).
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -131,9 +134,13 @@ impl Communicator {
                 source: Source::Bytes(bytes.into()),
             };
             let Some(peer) = self.member(dest)? else { return Ok(()) };
-            let transfer = Transfer::of(self);
-            transfer.start_send(peer, message)?;
-            transfer.finish_send()
+            let mut engine = self.process().engine();
+            if let Some(number) = engine.state().start_send(peer, message)? {
+                // The engine has the form, so nothing waits for the receiver.
+                engine.state().forget_send(number);
+            }
+            engine.progress();
+            Ok(())
         })
     }
 

@@ -16,7 +16,7 @@ use crate::job::{Activity, Environment, Network};
 use crate::object::{Cacheable, Callbacks, Holder, Keyval};
 use crate::process::{Process, Setup};
 use crate::tap::Tapped;
-use crate::types::Type;
+use crate::types::{ForeignType, OTHER_RANK, Type};
 
 /// This process as a rank of its job (MPI-5.0 section 11.2). [`init`] creates it,
 /// [`finalize`](Rank::finalize) consumes it.
@@ -159,6 +159,41 @@ impl Rank {
     pub fn commit(&self, datatype: &Datatype) -> Result<Type> {
         self.process.ready()?;
         self.process.elements().commit(datatype)
+    }
+
+    /// A type of this rank as if it had sent the type to itself: the target type of operations of
+    /// this rank on itself, where a locale-specific type is none (rule T2). Takes no message.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// use longshore::Datatype;
+    ///
+    /// let members = [Datatype::int(), Datatype::double()];
+    /// let pair = rank.commit(&Datatype::struct_(&[1, 1], &[0, 16], &members)?)?;
+    /// let own = rank.foreign(&pair)?;
+    /// let mut window = Window::allocate(rank.world(), 64, 1, &Info::default())?;
+    /// let me = rank.world().rank();
+    /// let mut memory = [0u8; 24];
+    /// memory[..4].copy_from_slice(&7i32.to_ne_bytes());
+    /// let origin = longshore::Origin::typed(&memory[..], 1, &pair);
+    /// window.fence(|epoch| epoch.put(origin, me, 0, 1, &own))?;
+    /// assert_eq!(window.get::<i32>(0)?, 7);
+    /// window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// TYPE for a type of another rank. OTHER after [`finalize`](Rank::finalize).
+    pub fn foreign(&self, datatype: &Type) -> Result<ForeignType> {
+        self.process.ready()?;
+        if !datatype.is_of(self.process.names()) {
+            return Err(OTHER_RANK.into());
+        }
+        let me = self.process.me();
+        let form = datatype.form().to_locale(&me.architecture)?;
+        ForeignType::new(self.process.names(), form, datatype.to_string(), me.rank)
     }
 
     /// Creates a key for attributes of types, communicators or windows (MPI-5.0 section 7.7.2). The

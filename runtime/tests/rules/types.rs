@@ -1,6 +1,7 @@
 //! Valid datatypes of operations, and their items: rules T1 to T5, 19 to 21 and 28.
 
 use longshore::job::Routes;
+use longshore::sim::{Options, run, run_shared};
 use longshore::{
     Architecture, Class, Datatype, Destination, Info, Op, Origin, PROC_NULL, Rank, Type, Window,
 };
@@ -366,4 +367,40 @@ fn accumulates_obey_the_rules_of_puts_and_gets() {
         assert_eq!(fetched.unwrap(), 0);
         window.free().unwrap();
     });
+}
+
+/// Struct types of many members have forms that are too long to be sent at once.
+#[test]
+fn long_types_reach_their_sender_and_go_around_a_ring() {
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let (me, size) = (world.rank(), world.size());
+        let places: Vec<i64> = (0..2000).map(|at| 12 * at).collect();
+        let members = vec![Datatype::int(); 2000];
+        let long = Datatype::struct_(&[1; 2000], &places, &members).unwrap();
+        let long = rank.commit(&long).unwrap();
+        assert!(long.form().encode().len() > 4 << 10);
+        world.type_send(&long, me, 0).unwrap();
+        let own = world.type_recv(me, 0).unwrap();
+        assert_eq!(own.builder(), me as u32);
+        world.type_send(&long, (me + 1) % size, 1).unwrap();
+        let before = (me + size - 1) % size;
+        assert_eq!(world.type_recv(before, 1).unwrap().builder(), before as u32);
+        // Without a message.
+        let mut window = Window::allocate(world, 24_000, 1, &Info::default()).unwrap();
+        let data = [7u8; 24_000];
+        let foreign = rank.foreign(&long).unwrap();
+        for target in [&own, &foreign] {
+            let origin = Origin::typed(&data[..], 1, &long);
+            window.fence(|epoch| epoch.put(origin, me, 0, 1, target)).unwrap();
+        }
+        assert_eq!(window.get::<u8>(12 * 1999).unwrap(), 7);
+        assert_eq!(window.get::<u8>(12 * 1999 + 4).unwrap(), 0);
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    };
+    for seed in 0..3 {
+        run(3, &Options { seed, ..Options::default() }, body).unwrap();
+    }
+    run_shared(3, &Options::default(), body).unwrap();
 }
