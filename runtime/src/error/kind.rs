@@ -551,6 +551,10 @@ pub enum ErrorKind {
     /// There isn't enough memory for the data of a call.
     #[error("{0} bytes for the data of a call can't be allocated: move fewer elements at a time")]
     NoMemory(u64),
+    /// An error of the program, or of another library, in the body of an epoch. See
+    /// [`Error::other`](crate::Error::other).
+    #[error("{0}")]
+    Other(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A peer sent a frame that no correct peer of this version sends.
     #[error("rank {peer} broke the protocol: {what}")]
     Protocol {
@@ -582,6 +586,7 @@ impl ErrorKind {
             | ErrorKind::Job(_)
             | ErrorKind::Callback { .. }
             | ErrorKind::Found(_)
+            | ErrorKind::Other(_)
             | ErrorKind::MakingTwo
             | ErrorKind::GivenUp { .. }
             | ErrorKind::Link(_) => Class::Other,

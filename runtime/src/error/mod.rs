@@ -2,6 +2,7 @@
 
 mod excerpt;
 mod kind;
+mod other;
 
 use std::fmt;
 use std::panic::Location;
