@@ -36,7 +36,8 @@
 //!
 //! Events for an operator go to the crate `tracing`, so a program sees them if it installs a
 //! subscriber. The events are: the start of a rank, its windows, the route to each target, refusals
-//! sent and received, and lost peers.
+//! sent and received, and lost peers. A subscriber is called in the middle of calls, and while the
+//! rank's engine is locked: it must make no call of this crate.
 
 mod assert;
 mod barrier;

@@ -453,3 +453,24 @@ fn every_number_of_elements_of_one_type_moves_whole() {
         run_shared(2, &Options { routes, ..Options::default() }, whole).unwrap();
     }
 }
+
+/// docs/mpi.md, "Messages and collective calls": so many short messages need no receive.
+#[test]
+fn six_hundred_eighty_short_messages_are_buffered() {
+    run(2, &Options::default(), |rank| {
+        let world = rank.world();
+        if world.rank() == 0 {
+            (0..680i64).for_each(|at| world.send(&[at], 1, 0).unwrap());
+        }
+        world.barrier().unwrap();
+        if world.rank() == 1 {
+            for at in 0..680i64 {
+                let mut got = [0i64];
+                world.recv(&mut got, 0, 0).unwrap();
+                assert_eq!(got, [at]);
+            }
+        }
+        rank.finalize().unwrap();
+    })
+    .unwrap();
+}
