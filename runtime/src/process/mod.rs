@@ -50,6 +50,8 @@ pub(crate) struct Process {
     events: AtomicU32,
     /// Whether the engine has lost a peer or a window, readable without its lock.
     bereft: Arc<AtomicBool>,
+    /// The operating system's process of the rank.
+    pid: u32,
     /// Whether peers don't know yet of a window that this rank has poisoned.
     untold: AtomicBool,
     life: AtomicU8,
@@ -297,7 +299,15 @@ impl Process {
     /// Sends peers the news that this rank has poisoned a window, if it goes on after its panic.
     #[inline]
     pub(crate) fn tell_poisoned(&self) {
-        if self.untold.load(Ordering::Relaxed) && !std::thread::panicking() {
+        if self.untold.load(Ordering::Relaxed) {
+            self.tell_of_poisoned();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_of_poisoned(&self) {
+        if !std::thread::panicking() {
             self.untold.store(false, Ordering::Relaxed);
             let mut engine = self.engine();
             engine.state().tell_poisoned();
@@ -404,6 +414,10 @@ const LAST_TRIES: u32 = 20;
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // A child that the program forked has a copy of the rank. The rank goes on in the parent.
+        if std::process::id() != self.pid {
+            return;
+        }
         // The rank's thread ended without finalize. Its peers must learn that it is gone.
         if self.life.load(Ordering::Relaxed) != Life::Finalized as u8 {
             // Frames of complete calls are still sent, as far as the link has room.

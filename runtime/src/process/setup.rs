@@ -127,6 +127,7 @@ impl Setup {
             progress,
             unserved: AtomicBool::new(false),
             server: Mutex::default(),
+            pid: std::process::id(),
             untold: AtomicBool::new(false),
             life: AtomicU8::new(Life::Starting as u8),
             making: Mutex::default(),
