@@ -704,6 +704,9 @@ fn stuck(options: &[&str], name: &str, expected: &[&str]) {
     assert_eq!(run.finish().status, 143);
 }
 
+const LATE: &str = "their calls can't end, unless a message is late, as in a network that is down; \
+                    `longshore run --check` shows the source lines";
+
 #[test]
 fn the_watchdog_reports_which_rank_waits_for_which() {
     stuck(
@@ -713,7 +716,8 @@ fn the_watchdog_reports_which_rank_waits_for_which() {
             "  rank 0: in a receive from rank 2, waits for rank 2",
             "  rank 1: in a receive from rank 0, waits for rank 0",
             "  rank 2: in a receive from rank 1, waits for rank 1",
-            "they wait in a circle, so that no call can end: rank 0, rank 2, rank 1, rank 0",
+            "they wait in a circle: rank 0, rank 2, rank 1, rank 0",
+            LATE,
         ],
     );
     stuck(
@@ -722,7 +726,8 @@ fn the_watchdog_reports_which_rank_waits_for_which() {
         &[
             "  rank 0: in a fence of window 1, waits for rank 1",
             "  rank 1: in a fence of window 2, waits for rank 0",
-            "they wait in a circle, so that no call can end: rank 0, rank 1, rank 0",
+            "they wait in a circle: rank 0, rank 1, rank 0",
+            LATE,
         ],
     );
     // Rank 0 computes.

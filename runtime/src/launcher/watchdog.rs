@@ -5,7 +5,7 @@
 //! comes
 //!
 //! - after the patience, if stuck ranks wait for each other in a circle or if every rank is stuck:
-//!   no call can end;
+//!   no call can end, unless a message is late;
 //! - after six times the patience, if some rank is outside of calls: it may still make the call
 //!   that the others wait for.
 //!
@@ -22,6 +22,10 @@ const COMPUTING_FACTOR: u32 = 6;
 
 /// The most ranks that a report describes. It gives only the number of all others.
 const SHOWN: usize = 16;
+
+/// The end of a report of a circle.
+const CIRCLE: &str = "their calls can't end, unless a message is late, as in a network that is down; \
+                      `longshore run --check` shows the source lines";
 
 /// The state of the watchdog of one job.
 pub(super) struct Watchdog {
@@ -125,6 +129,13 @@ impl Watchdog {
             let watched = self.at(rank);
             let duration = now - watched.since;
             let Some(note) = watched.note else { return format!("  rank {rank}: not in the job") };
+            if self.is_damaged(&note) {
+                return format!(
+                    "  rank {rank}: its note in the job's shared memory is damaged (activity {}, waits for {:?}): \
+                     a process of this host has overwritten it, or the rank is of another version",
+                    note.code, note.waits_for
+                );
+            }
             let call = watched.activity().unwrap_or(Activity::Computing).describe(note.detail);
             match (stuck.binary_search(&rank).is_ok(), note.waits_for) {
                 (true, Some(peer)) => {
@@ -143,16 +154,23 @@ impl Watchdog {
         }
         if let Some(circle) = circle {
             let names: Vec<_> = circle.iter().map(|rank| format!("rank {rank}")).collect();
-            lines.push(match circle {
-                [rank] => format!("rank {rank} waits for itself: its call can't end"),
-                _ => format!(
-                    "they wait in a circle, so that no call can end: {}, {}",
-                    names.join(", "),
-                    names[0]
-                ),
-            });
+            match circle {
+                [rank] => lines.push(format!("rank {rank} waits for itself: its call can't end")),
+                _ => {
+                    let circle = format!("{}, {}", names.join(", "), names[0]);
+                    lines.push(format!("they wait in a circle: {circle}"));
+                    // The watchdog sees no message under way.
+                    lines.push(CIRCLE.to_owned());
+                }
+            }
         }
         lines
+    }
+
+    /// Whether the words of a rank's note are none that a rank writes.
+    fn is_damaged(&self, note: &Note) -> bool {
+        let known = |rank: u32| (rank as usize) < self.ranks.len();
+        Activity::from_code(note.code).is_none() || !note.waits_for.is_none_or(known)
     }
 }
 
@@ -200,7 +218,8 @@ mod tests {
                 "  rank 0: in a receive from rank 1 for 11.0s, waits for rank 1",
                 "  rank 1: in a fence of window 4 for 11.0s, waits for rank 0",
                 "  rank 2: at its own work for 11.0s",
-                "they wait in a circle, so that no call can end: rank 0, rank 1, rank 0",
+                "they wait in a circle: rank 0, rank 1, rank 0",
+                CIRCLE,
             ]
         );
         assert_eq!(job.at(1000), [""; 0]);
@@ -257,10 +276,37 @@ mod tests {
         }
         job.at(0);
         let report = job.at(20);
-        assert_eq!(report.len(), 1 + SHOWN + 2);
-        assert!(
-            report.last().unwrap().ends_with("rank 37, rank 38, rank 39, rank 37"),
-            "{report:?}"
-        );
+        assert_eq!(report.len(), 1 + SHOWN + 3);
+        let circle = &report[report.len() - 2];
+        assert!(circle.ends_with("rank 37, rank 38, rank 39, rank 37"), "{report:?}");
+    }
+
+    #[test]
+    fn a_circle_is_no_proof_while_a_message_may_be_late() {
+        let mut job = Job::new(2);
+        job.call(0, Activity::Receive, 1, Some(1));
+        job.call(1, Activity::Receive, 0, Some(0));
+        job.at(0);
+        let report = job.at(11).join("\n");
+        assert!(report.contains("unless a message is late, as in a network that is down"));
+        assert!(report.contains("--check"), "{report}");
+    }
+
+    #[test]
+    fn a_damaged_note_is_named() {
+        let mut job = Job::new(3);
+        job.call(0, Activity::Barrier, 0, Some(1));
+        job.call(1, Activity::Barrier, 0, Some(70_000));
+        job.call(2, Activity::Barrier, 0, Some(0));
+        job.notes[2].as_mut().unwrap().code = 4711;
+        job.at(0);
+        let report = job.at(60);
+        let damaged = |line: &str, rank: u32, words: &str| {
+            line.starts_with(&format!(
+                "  rank {rank}: its note in the job's shared memory is damaged"
+            )) && line.contains(words)
+        };
+        assert!(report.iter().any(|line| damaged(line, 1, "waits for Some(70000)")), "{report:?}");
+        assert!(report.iter().any(|line| damaged(line, 2, "activity 4711")), "{report:?}");
     }
 }
