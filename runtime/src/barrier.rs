@@ -33,6 +33,8 @@ pub(crate) struct Barrier {
     rank: u32,
     size: u32,
     epoch: AtomicU32,
+    /// The number of the window whose barrier it is, if it is one's.
+    window: Option<u32>,
 }
 
 /// A pass of a barrier that has begun.
@@ -61,7 +63,18 @@ impl Barrier {
         }
         let (lines, segment) = (segment.map(place)?, segment.clone());
         let epoch = AtomicU32::new(0);
-        Ok(Some(Barrier { lines, place, segment, group: group.clone(), rank, size, epoch }))
+        let (group, window) = (group.clone(), None);
+        Ok(Some(Barrier { lines, place, segment, group, rank, size, epoch, window }))
+    }
+
+    /// The barrier as that of a window.
+    pub(crate) fn of_window(self, window: u32) -> Barrier {
+        Barrier { window: Some(window), ..self }
+    }
+
+    /// The number of its window, if it is a window's barrier.
+    pub(crate) fn window(&self) -> Option<u32> {
+        self.window
     }
 
     /// The ranks that take part.

@@ -19,6 +19,7 @@ use super::origin::{Fetch, RdmaAccess};
 use super::outbox::{Outgoing, Purpose};
 use super::target::Exposure;
 use super::{Engine, Operation, State, Venue};
+use crate::barrier::Barrier;
 use crate::check::{Caller, Check};
 use crate::control::Tally;
 use crate::error::{Error, Result};
@@ -87,7 +88,25 @@ impl State {
 
     /// The error of a call that all ranks of a group have to join, possibly of a window's: a rank
     /// is lost, or the window is poisoned.
+    #[inline]
     pub(crate) fn lost_among(&self, group: &Group, window: Option<u32>) -> Option<Error> {
+        match self.peers.is_bereft() {
+            true => self.find_lost(group, window),
+            false => None,
+        }
+    }
+
+    /// The error of a barrier by flags whose ranks don't all come.
+    pub(crate) fn lost_at(&self, barrier: &Barrier) -> Option<Error> {
+        match self.peers.is_bereft() {
+            true => self.find_lost(barrier.group(), barrier.window()),
+            false => None,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_lost(&self, group: &Group, window: Option<u32>) -> Option<Error> {
         window.and_then(|window| self.poisoned(window)).or_else(|| self.dead_among(group))
     }
 

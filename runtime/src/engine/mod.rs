@@ -162,6 +162,7 @@ impl State {
     ///
     /// # Errors
     /// The peer broke the protocol.
+    #[inline]
     fn handle_frame(&mut self, peer: u32, bytes: &[u8]) -> Result<Option<Fetched>, String> {
         let frame = Frame::decode(bytes).ok_or("bytes that are no frame")?;
         let is_known = self.peers.is_known(peer);
@@ -244,8 +245,18 @@ impl State {
                 locks.handle_unlock(peer, brief, target.exposures(), notes, outbox)?;
             }
             Kind::Post => target.exposures().handle_signal(peer, context, Tally::Posts),
-            Kind::Poison => self.poisoned.handle_poison(peer, context, &self.peers),
             Kind::Complete => target.exposures().handle_signal(peer, context, Tally::Completes),
+            _ => return self.handle_rare(peer, brief),
+        }
+        Ok(())
+    }
+
+    /// Takes in a frame with a short header that no path of any speed has to see.
+    #[cold]
+    #[inline(never)]
+    fn handle_rare(&mut self, peer: u32, brief: &Brief) -> Result<(), String> {
+        match brief.kind {
+            Kind::Poison => self.poisoned.handle_poison(peer, brief.context, &self.peers),
             kind => return Err(format!("a {kind:?} with a short header")),
         }
         Ok(())

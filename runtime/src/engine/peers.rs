@@ -149,11 +149,17 @@ impl Peers {
     /// The error of a call that all ranks of a group have to join, if one of them is lost. A rank
     /// that has finalized has joined.
     pub(super) fn dead_among(&self, group: &Group) -> Option<Error> {
-        if !self.bereft.load(Ordering::Relaxed) {
+        if !self.is_bereft() {
             return None;
         }
         let lost = |&&rank: &&u32| (rank as usize) < self.ranks.len() && self.is_lost(rank);
         group.processes().iter().find(lost).and_then(|&rank| self.gone(rank))
+    }
+
+    /// Whether a peer or a window is lost.
+    #[inline]
+    pub(super) fn is_bereft(&self) -> bool {
+        self.bereft.load(Ordering::Relaxed)
     }
 
     /// Notes the loss of a peer or of a window.

@@ -197,12 +197,12 @@ impl Process {
     ) -> Result<()> {
         self.check_living(group, window)?;
         match meeting {
-            Meeting::Flags(barrier) => self.meet_by_flags(barrier, window),
+            Meeting::Flags(barrier) => self.meet_by_flags(barrier),
             Meeting::Messages(venue) => self.meet_by_messages(*venue, group, rank, window),
         }
     }
 
-    fn meet_by_flags(&self, barrier: &Barrier, window: Option<u32>) -> Result<()> {
+    fn meet_by_flags(&self, barrier: &Barrier) -> Result<()> {
         let mut entered = barrier.enter();
         if self.spin(|| barrier.poll(&mut entered, false)) {
             return self.oblige();
@@ -211,7 +211,7 @@ impl Process {
             if barrier.poll(&mut entered, arming) {
                 return Some(Ok(()));
             }
-            state.lost_among(barrier.group(), window).map(Err)
+            state.lost_at(barrier).map(Err)
         })
     }
 

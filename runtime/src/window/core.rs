@@ -41,6 +41,13 @@ use crate::origin::What;
 use crate::route::Route;
 use crate::types::{ElementType, TargetType, Type};
 
+/// The errors of an epoch: of its body, which is the one that the call returns, and of its closing
+/// call.
+pub(super) struct Failed {
+    pub body: Option<Error>,
+    pub closing: Option<Error>,
+}
+
 /// A window at one rank. One thread uses it at a time.
 pub(crate) struct Core {
     parts: Parts,
@@ -406,8 +413,8 @@ impl Core {
 
     /// The error of a call that closes an epoch has its place, but no handler has had it: its
     /// caller [raises](Core::raise) it when no operation holds memory any more.
-    pub(super) fn fence(&self, assert: Assert, caller: Caller) -> Result<()> {
-        fence(&self.parts, assert).map_err(|error| self.placed(error, "fence", None, caller))
+    pub(super) fn fence(&self, assert: Assert) -> Result<()> {
+        fence(&self.parts, assert).map_err(|error| self.placed(error, "fence", None))
     }
 
     /// Whether a fence has opened an epoch.
@@ -426,8 +433,8 @@ impl Core {
     }
 
     /// Its error is for the caller to raise; see [`fence`](Core::fence).
-    pub(super) fn complete(&self, caller: Caller) -> Result<()> {
-        complete(&self.parts).map_err(|error| self.placed(error, "complete", None, caller))
+    pub(super) fn complete(&self) -> Result<()> {
+        complete(&self.parts).map_err(|error| self.placed(error, "complete", None))
     }
 
     pub(super) fn post(&self, group: &Group, assert: Assert, caller: Caller) -> Result<()> {
@@ -457,9 +464,8 @@ impl Core {
 
     /// Its error is for the caller to raise; see [`fence`](Core::fence).
     #[inline]
-    pub(super) fn unlock(&self, target: i32, caller: Caller) -> Result<()> {
-        let unlocked = unlock(&self.parts, target);
-        unlocked.map_err(|error| self.placed(error, "unlock", Some(target), caller))
+    pub(super) fn unlock(&self, target: i32) -> Result<()> {
+        unlock(&self.parts, target).map_err(|error| self.placed(error, "unlock", Some(target)))
     }
 
     #[inline]
@@ -470,22 +476,30 @@ impl Core {
 
     /// Its error is for the caller to raise; see [`fence`](Core::fence).
     #[inline]
-    pub(super) fn unlock_all(&self, caller: Caller) -> Result<()> {
-        let unlocked = unlock_all(&self.parts);
-        unlocked.map_err(|error| self.placed(error, "unlock_all", None, caller))
+    pub(super) fn unlock_all(&self) -> Result<()> {
+        unlock_all(&self.parts).map_err(|error| self.placed(error, "unlock_all", None))
     }
 
-    /// Completes operations, on one target or on all. `call` is the name of the flush. Its error is
-    /// for the caller to raise; see [`fence`](Core::fence).
+    /// Its error is for the caller to raise; see [`fence`](Core::fence). So are those of the other
+    /// flushes.
     #[inline]
-    pub(super) fn flush(
-        &self,
-        call: &'static str,
-        target: Option<i32>,
-        caller: Caller,
-    ) -> Result<()> {
-        let flushed = flush(&self.parts, target);
-        flushed.map_err(|error| self.placed(error, call, target, caller))
+    pub(super) fn flush(&self, target: i32) -> Result<()> {
+        let flushed = flush(&self.parts, Some(target));
+        flushed.map_err(|error| self.placed(error, "flush", Some(target)))
+    }
+
+    #[inline]
+    pub(super) fn flush_all(&self) -> Result<()> {
+        flush(&self.parts, None).map_err(|error| self.placed(error, "flush_all", None))
+    }
+
+    pub(super) fn flush_local(&self, target: i32) -> Result<()> {
+        let flushed = flush(&self.parts, Some(target));
+        flushed.map_err(|error| self.placed(error, "flush_local", Some(target)))
+    }
+
+    pub(super) fn flush_local_all(&self) -> Result<()> {
+        flush(&self.parts, None).map_err(|error| self.placed(error, "flush_local_all", None))
     }
 
     pub(super) fn sync(&self, caller: Caller) -> Result<()> {
@@ -633,24 +647,25 @@ impl Core {
         target: Option<i32>,
         caller: Caller,
     ) -> Error {
-        self.raise(self.placed(error, call, target, caller), caller)
+        self.raise(self.placed(error, call, target), caller)
     }
 
     /// Gives an error of a call its place.
     #[cold]
-    fn placed(
-        &self,
-        error: Error,
-        call: &'static str,
-        target: Option<i32>,
-        caller: Caller,
-    ) -> Error {
+    fn placed(&self, error: Error, call: &'static str, target: Option<i32>) -> Error {
         if let ErrorKind::WindowPoisoned { by } = error.kind() {
             poisoned(&self.parts, *by);
         }
         let error = error.at(|| self.place(call, target, None));
-        let error = error.within(|| self.parts.epochs().state().to_string());
-        error.seen_at(caller, || self.card.name())
+        error.within(|| self.parts.epochs().state().to_string())
+    }
+
+    /// The error of an epoch that failed. The window's error handler gets the one of its closing
+    /// call only now, since it may panic.
+    #[cold]
+    pub(super) fn epoch_failed(&self, Failed { body, closing }: Failed, caller: Caller) -> Error {
+        let closing = closing.map(|error| self.raise(error, caller));
+        body.or(closing).unwrap_or_else(|| ErrorKind::WindowFreed.into())
     }
 
     /// Gives the window's error handler an error of the call at a source line.

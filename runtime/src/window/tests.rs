@@ -47,9 +47,9 @@ fn rule_1_no_operation_without_an_epoch() {
             assert!(error.to_string().contains("no epoch"), "{error}");
         };
         refused(put(core, &[1.0], &double));
-        core.fence(Assert::NONE, Location::caller()).unwrap();
+        core.fence(Assert::NONE).unwrap();
         put(core, &[2.0], &double).unwrap();
-        core.fence(Assert::NOSUCCEED, Location::caller()).unwrap();
+        core.fence(Assert::NOSUCCEED).unwrap();
         refused(put(core, &[3.0], &double));
         assert_eq!(window.get::<f64>(0).unwrap(), 2.0);
         window.free().unwrap();
@@ -61,10 +61,10 @@ fn rule_25_no_window_is_freed_within_an_epoch() {
     everywhere(|rank| {
         let double = rank.type_of::<f64>().unwrap();
         let window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
-        window.core.fence(Assert::NONE, Location::caller()).unwrap();
+        window.core.fence(Assert::NONE).unwrap();
         window.free().unwrap();
         let window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
-        window.core.fence(Assert::NONE, Location::caller()).unwrap();
+        window.core.fence(Assert::NONE).unwrap();
         put(&window.core, &[1.0], &double).unwrap();
         let error = window.free().unwrap_err();
         assert_eq!(error.class(), Class::RmaSync);
@@ -172,35 +172,28 @@ fn rules_3_to_5_and_11_hold_for_calls_without_scopes() {
                 assert!(error.to_string().contains(word), "no {word:?} in: {error}");
             }
         };
-        refused(core.complete(Location::caller()), &["without a start", "rule 4", "no epoch"]);
-        refused(core.unlock(0, Location::caller()), &["without a lock", "rule 5"]);
-        refused(core.unlock_all(Location::caller()), &["without a lock_all", "rule 4"]);
-        for flush in [("flush", Some(0)), ("flush_all", None)]
-            .map(|(call, target)| core.flush(call, target, Location::caller()))
+        refused(core.complete(), &["without a start", "rule 4", "no epoch"]);
+        refused(core.unlock(0), &["without a lock", "rule 5"]);
+        refused(core.unlock_all(), &["without a lock_all", "rule 4"]);
+        for flush in [core.flush(0), core.flush_all(), core.flush_local(0), core.flush_local_all()]
         {
             refused(flush, &["passive epoch", "rules 11 and 12", "flush"]);
         }
         core.lock(0, LockType::Shared, Assert::NONE, Location::caller()).unwrap();
-        refused(
-            core.fence(Assert::NONE, Location::caller()),
-            &["fence within", "rule 3", "1 target locked"],
-        );
-        core.unlock(0, Location::caller()).unwrap();
+        refused(core.fence(Assert::NONE), &["fence within", "rule 3", "1 target locked"]);
+        core.unlock(0).unwrap();
         // A fence with no operation after it hasn't opened an epoch yet.
-        core.fence(Assert::NONE, Location::caller()).unwrap();
+        core.fence(Assert::NONE).unwrap();
         core.lock_all(Assert::NONE, Location::caller()).unwrap();
-        core.unlock_all(Location::caller()).unwrap();
-        core.fence(Assert::NONE, Location::caller()).unwrap();
+        core.unlock_all().unwrap();
+        core.fence(Assert::NONE).unwrap();
         put(core, &[2.0], &double).unwrap();
         refused(
             core.lock(0, LockType::Shared, Assert::NONE, Location::caller()),
             &["lock within", "fence epoch 1"],
         );
-        refused(
-            core.flush("flush", Some(0), Location::caller()),
-            &["passive epoch", "fence epoch 1"],
-        );
-        core.fence(Assert::NOSUCCEED, Location::caller()).unwrap();
+        refused(core.flush(0), &["passive epoch", "fence epoch 1"]);
+        core.fence(Assert::NOSUCCEED).unwrap();
         core.sync(Location::caller()).unwrap();
         window.free().unwrap();
     });

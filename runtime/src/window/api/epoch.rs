@@ -5,12 +5,11 @@ use std::panic::Location;
 
 use super::local::Local;
 use crate::assert::Assert;
-use crate::check::Caller;
 use crate::error::Result;
 use crate::memory::{Scope, scope};
 use crate::origin::{Destination, Origin};
 use crate::types::TargetType;
-use crate::window::core::Core;
+use crate::window::core::{Core, Failed};
 use crate::window::operation::Action;
 
 /// An epoch in which the rank may put into and get from the windows of its targets. The targets are
@@ -201,9 +200,10 @@ impl<'w> Chain<'w> {
         let caller = Location::caller();
         let close = |core: &Core| {
             core.called(caller);
-            core.fence(assert, caller)
+            core.fence(assert)
         };
-        in_epoch(self.core, caller, close, body)
+        let core = self.core;
+        in_epoch(core, close, body).map_err(|failed| core.epoch_failed(failed, caller))
     }
 
     /// Accessors to this rank's own memory.
@@ -263,9 +263,9 @@ impl<'scope> Passive<'scope, '_> {
     where
         'scope: 'inner,
     {
-        let caller = Location::caller();
-        let close = |core: &Core| core.flush("flush", Some(target), caller);
-        in_passive(self.core, caller, close, body)
+        let (core, caller) = (self.core, Location::caller());
+        in_passive(core, |core| core.flush(target), body)
+            .map_err(|failed| core.epoch_failed(failed, caller))
     }
 
     /// Runs operations, and completes them and all earlier ones on all targets, at the origin and
@@ -300,9 +300,8 @@ impl<'scope> Passive<'scope, '_> {
     where
         'scope: 'inner,
     {
-        let caller = Location::caller();
-        let close = |core: &Core| core.flush("flush_all", None, caller);
-        in_passive(self.core, caller, close, body)
+        let (core, caller) = (self.core, Location::caller());
+        in_passive(core, Core::flush_all, body).map_err(|failed| core.epoch_failed(failed, caller))
     }
 
     /// Runs operations, and completes them and all earlier ones on the target, at the origin only
@@ -335,9 +334,9 @@ impl<'scope> Passive<'scope, '_> {
     where
         'scope: 'inner,
     {
-        let caller = Location::caller();
-        let close = |core: &Core| core.flush("flush_local", Some(target), caller);
-        in_passive(self.core, caller, close, body)
+        let (core, caller) = (self.core, Location::caller());
+        in_passive(core, |core| core.flush_local(target), body)
+            .map_err(|failed| core.epoch_failed(failed, caller))
     }
 
     /// Runs operations, and completes them and all earlier ones on all targets, at the origin only
@@ -353,9 +352,9 @@ impl<'scope> Passive<'scope, '_> {
     where
         'scope: 'inner,
     {
-        let caller = Location::caller();
-        let close = |core: &Core| core.flush("flush_local_all", None, caller);
-        in_passive(self.core, caller, close, body)
+        let (core, caller) = (self.core, Location::caller());
+        in_passive(core, Core::flush_local_all, body)
+            .map_err(|failed| core.epoch_failed(failed, caller))
     }
 
     /// Orders this rank's own loads and stores of its window and those of other ranks (MPI-5.0
@@ -385,15 +384,13 @@ impl<'scope> Passive<'scope, '_> {
 }
 
 /// Runs the body of an open epoch, and then the call that closes it, even if the body fails. If the
-/// body panics, the window is poisoned instead. The window's error handler gets the error of the
-/// closing call afterwards, since it may panic.
+/// body panics, the window is poisoned instead.
 #[inline]
 pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
     core: &'core Core,
-    caller: Caller,
     close: impl FnOnce(&Core) -> Result<()>,
     body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
-) -> Result<R> {
+) -> Result<R, Failed> {
     let mut closed = Ok(());
     let outcome = scope(
         |panicking| {
@@ -408,8 +405,10 @@ pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
         },
         |scope| body(&Epoch { scope, core }),
     );
-    let closed = closed.map_err(|error| core.raise(error, caller));
-    outcome.and_then(|value| closed.map(|()| value))
+    match (outcome, closed) {
+        (Ok(value), Ok(())) => Ok(value),
+        (outcome, closed) => Err(Failed { body: outcome.err(), closing: closed.err() }),
+    }
 }
 
 /// Runs the body of an open passive epoch, and then the call that closes it, even if the body
@@ -417,11 +416,8 @@ pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
 #[inline]
 pub(in crate::window) fn in_passive<'core: 'env, 'env, R>(
     core: &'core Core,
-    caller: Caller,
     close: impl FnOnce(&Core) -> Result<()>,
     body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
-) -> Result<R> {
-    in_epoch(core, caller, close, |&Epoch { scope, core }| {
-        body(&Passive { epoch: Epoch { scope, core } })
-    })
+) -> Result<R, Failed> {
+    in_epoch(core, close, |&Epoch { scope, core }| body(&Passive { epoch: Epoch { scope, core } }))
 }

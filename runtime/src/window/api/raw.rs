@@ -81,7 +81,7 @@ impl<'w> Raw<'w> {
     #[track_caller]
     pub fn fence(self, assert: Assert) -> Result<()> {
         self.core.called(Location::caller());
-        self.raising(self.core.fence(assert, Location::caller()))
+        self.raising(self.core.fence(assert))
     }
 
     /// Waits until each rank of a group has [posted](crate::Window::post), and opens an access
@@ -122,7 +122,7 @@ impl<'w> Raw<'w> {
     /// - PROC_ABORTED if a target died.
     #[track_caller]
     pub fn complete(self) -> Result<()> {
-        self.raising(self.core.complete(Location::caller()))
+        self.raising(self.core.complete())
     }
 
     /// Locks a target (MPI-5.0 section 12.5.3).
@@ -165,7 +165,7 @@ impl<'w> Raw<'w> {
     /// - PROC_ABORTED if the target died.
     #[track_caller]
     pub fn unlock(self, target: i32) -> Result<()> {
-        self.raising(self.core.unlock(target, Location::caller()))
+        self.raising(self.core.unlock(target))
     }
 
     /// Locks all targets with shared locks (MPI-5.0 section 12.5.3).
@@ -203,7 +203,7 @@ impl<'w> Raw<'w> {
     /// Those of [`unlock`](Raw::unlock), and RMA_SYNC without a lock_all (rule 4).
     #[track_caller]
     pub fn unlock_all(self) -> Result<()> {
-        self.raising(self.core.unlock_all(Location::caller()))
+        self.raising(self.core.unlock_all())
     }
 
     /// Completes the operations on a target, at the origin and at the target (MPI-5.0 section
@@ -216,7 +216,7 @@ impl<'w> Raw<'w> {
     #[inline]
     #[track_caller]
     pub fn flush(self, target: i32) -> Result<()> {
-        self.raising(self.core.flush("flush", Some(target), Location::caller()))
+        self.raising(self.core.flush(target))
     }
 
     /// Completes the operations on all targets, at the origin and at the targets (MPI-5.0 section
@@ -227,7 +227,7 @@ impl<'w> Raw<'w> {
     #[inline]
     #[track_caller]
     pub fn flush_all(self) -> Result<()> {
-        self.raising(self.core.flush("flush_all", None, Location::caller()))
+        self.raising(self.core.flush_all())
     }
 
     /// Completes the operations on a target, at the origin only: their memory may be used again
@@ -237,7 +237,7 @@ impl<'w> Raw<'w> {
     /// Those of [`flush`](Raw::flush).
     #[track_caller]
     pub fn flush_local(self, target: i32) -> Result<()> {
-        self.raising(self.core.flush("flush_local", Some(target), Location::caller()))
+        self.raising(self.core.flush_local(target))
     }
 
     /// Completes the operations on all targets, at the origin only: their memory may be used again
@@ -267,7 +267,7 @@ impl<'w> Raw<'w> {
     /// Those of [`flush`](Raw::flush).
     #[track_caller]
     pub fn flush_local_all(self) -> Result<()> {
-        self.raising(self.core.flush("flush_local_all", None, Location::caller()))
+        self.raising(self.core.flush_local_all())
     }
 
     /// Orders this rank's own loads and stores of its window and those of other ranks (MPI-5.0

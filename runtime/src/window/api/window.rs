@@ -318,13 +318,15 @@ impl<M> Window<M> {
         self.core.called(caller);
         let close = |core: &Core| {
             core.called(caller);
-            core.fence(closing | Assert::NOSUCCEED, caller)
+            core.fence(closing | Assert::NOSUCCEED)
         };
         match self.open_by_fence(opening, caller) {
             Err(error) if !self.core.is_fenced() => Err(error),
             // A rank whose assert was false has joined the opening fence, so it must close it too.
             opened => {
-                in_epoch(&self.core, caller, close, |epoch| opened.and_then(|()| body(epoch)))
+                let body = |epoch: &Epoch<'_, 'env>| opened.and_then(|()| body(epoch));
+                in_epoch(&self.core, close, body)
+                    .map_err(|failed| self.core.epoch_failed(failed, caller))
             }
         }
     }
@@ -375,7 +377,7 @@ impl<M> Window<M> {
     }
 
     fn open_by_fence(&self, assert: Assert, caller: Caller) -> Result<()> {
-        self.core.fence(assert, caller).map_err(|error| self.core.raise(error, caller))
+        self.core.fence(assert).map_err(|error| self.core.raise(error, caller))
     }
 
     /// Locks a target, runs the operations of `body`, and unlocks it (MPI-5.0 section 12.5.3). Not
@@ -452,7 +454,8 @@ impl<M> Window<M> {
     ) -> Result<R> {
         let caller = Location::caller();
         self.core.lock(target, lock_type, assert, caller)?;
-        in_passive(&self.core, caller, |core| core.unlock(target, caller), body)
+        in_passive(&self.core, |core| core.unlock(target), body)
+            .map_err(|failed| self.core.epoch_failed(failed, caller))
     }
 
     /// Locks all targets with shared locks, runs the operations of `body`, and unlocks them
@@ -518,7 +521,8 @@ impl<M> Window<M> {
     ) -> Result<R> {
         let caller = Location::caller();
         self.core.lock_all(assert, caller)?;
-        in_passive(&self.core, caller, |core| core.unlock_all(caller), body)
+        in_passive(&self.core, Core::unlock_all, body)
+            .map_err(|failed| self.core.epoch_failed(failed, caller))
     }
 
     /// Waits until all ranks of a group have [posted](Window::post), runs operations on them, and
@@ -568,7 +572,8 @@ impl<M> Window<M> {
         let caller = Location::caller();
         self.core.called(caller);
         self.core.start(group, assert, caller)?;
-        in_epoch(&self.core, caller, |core| core.complete(caller), body)
+        in_epoch(&self.core, Core::complete, body)
+            .map_err(|failed| self.core.epoch_failed(failed, caller))
     }
 
     /// Exposes this rank's memory to the ranks of a group, which start (MPI-5.0 section 12.5.2). It

@@ -97,7 +97,7 @@ fn control(
     let missing = || protocol(group.process(first), "it named no control blocks");
     let ((offset, len), barrier) = offers[first as usize].control.ok_or_else(missing)?;
     let meeting = match process.hosts().hold(group) {
-        true => Meeting::Flags(process.barrier_at(barrier, group, rank)?),
+        true => Meeting::Flags(process.barrier_at(barrier, group, rank)?.of_window(window)),
         false => Meeting::Messages(Venue::Window(window)),
     };
     let control = Control::new(process.segment(), Range { offset, len }, group, rank)?;
