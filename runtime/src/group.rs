@@ -14,12 +14,7 @@ pub use shipable::flat::Comparison;
 use crate::error::{ErrorKind, Result};
 use crate::hosts::Hosts;
 
-/// The null process: communication with this rank does nothing (MPI-5.0 section 3.10).
-///
-/// Beware: its value is -1. At rank 0, `world.rank() - 1` is therefore no error, and the call
-/// silently does nothing. This is useful at the edge of a domain. On a ring, use `(me + size - 1) %
-/// size`.
-pub const PROC_NULL: i32 = -1;
+pub use crate::special::PROC_NULL;
 
 /// An ordered set of processes of the job (MPI-5.0 section 7.3).
 ///
@@ -378,7 +373,7 @@ mod tests {
         let words = |outcome: Result<Group>| outcome.unwrap_err().to_string();
         assert!(words(two.incl(&[0, 2])).contains("no rank 2 in a communicator or group of 2"));
         let none = words(two.excl(&[PROC_NULL]));
-        assert!(none.contains("no rank -1") && !none.contains("PROC_NULL"), "{none}");
+        assert!(none.contains("no rank PROC_NULL") && !none.contains("or PROC_NULL"), "{none}");
         assert!(words(two.incl(&[1, 1])).contains("rank 1 is named twice"));
         let elsewhere = two.union(&Group::of_job(2, 1)).unwrap_err();
         assert_eq!(elsewhere.class(), Class::Group);

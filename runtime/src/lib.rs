@@ -73,6 +73,7 @@ mod raw;
 mod route;
 mod sequence;
 pub mod sim;
+mod special;
 mod tap;
 mod types;
 mod waiter;

@@ -31,11 +31,9 @@ use calls::Calls;
 pub use create::SplitType;
 pub(crate) use participants::told;
 
-/// As the source of a receive: a message from any rank matches.
-pub const ANY_SOURCE: i32 = -2;
+pub use crate::special::ANY_SOURCE;
 
-/// As the tag of a receive: a message with any tag matches.
-pub const ANY_TAG: i32 = -1;
+pub use crate::special::ANY_TAG;
 
 /// A group of ranks that communicate in a context of their own: a message sent on one communicator
 /// is received only on that communicator.

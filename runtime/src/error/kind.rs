@@ -7,6 +7,7 @@ use super::excerpt::excerpt;
 use crate::flavor::Flavor;
 use crate::job;
 use crate::pointer::address_space;
+use crate::special::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 
 /// The fault of an [`Error`](crate::Error), with its values. Rules are numbered as in
 /// docs/rules.md.
@@ -37,8 +38,8 @@ pub enum ErrorKind {
     Segment(#[from] longshore_transport::SegmentError),
     /// The rank isn't in the communicator or group (rule 27).
     #[error(
-        "no rank {rank} in a communicator or group of {size}: use one from 0 up and below {size}{}",
-        if *null { ", or PROC_NULL" } else { "" }
+        "no rank {} in a communicator or group of {size}: use one from 0 up and below {size}{}",
+        rank_name(*rank), if *null { ", or PROC_NULL" } else { "" }
     )]
     Rank {
         /// The rank that was passed.
@@ -154,7 +155,7 @@ pub enum ErrorKind {
         datatype: String,
     },
     /// The tag is invalid.
-    #[error("tag {0} is negative: use 0 to {max}, or ANY_TAG in a receive", max = i32::MAX)]
+    #[error("tag {}: use 0 to {max}, or ANY_TAG in a receive", tag_name(*.0), max = i32::MAX)]
     Tag(i32),
     /// The target type is locale-specific (rule T2).
     #[error(
@@ -294,7 +295,7 @@ pub enum ErrorKind {
     /// The operation reaches bytes outside the window (rule 14).
     #[error(
         "bytes {start} to {end} lie outside of {} window of {size} bytes (displacement {displacement} in units of {unit} \
-         bytes): stay within it", owner(*own)
+         bytes): {}", owner(*own), range_remedy((*start, *end), *size, *displacement, *unit)
     )]
     Range {
         /// The first byte.
@@ -683,6 +684,36 @@ pub(crate) fn locale_target(datatype: &Datatype, form: &Form, hint: &'static str
 /// The component that made a type locale-specific, in parentheses, unless it is the type itself.
 fn locale_cause(culprit: &str, datatype: &str) -> String {
     if culprit == datatype { String::new() } else { format!(" ({culprit} made it so)") }
+}
+
+/// A rank as users write it: a special one by its name.
+pub(super) fn rank_name(rank: i32) -> String {
+    match rank {
+        ANY_SOURCE => "ANY_SOURCE".to_owned(),
+        PROC_NULL => "PROC_NULL".to_owned(),
+        rank => rank.to_string(),
+    }
+}
+
+/// A wrong tag as users write it.
+fn tag_name(tag: i32) -> String {
+    match tag {
+        ANY_TAG => "ANY_TAG is only for receives".to_owned(),
+        tag => format!("{tag} is negative"),
+    }
+}
+
+/// The displacements of which the bytes would lie in the window.
+fn range_remedy((start, end): (i128, i128), size: u64, displacement: i64, unit: u32) -> String {
+    let (unit, length) = (i128::from(unit.max(1)), end - start);
+    let first = start - i128::from(displacement) * unit;
+    // The lowest is a multiple of the unit that isn't below the window's start.
+    let lowest = (-first).max(0).div_euclid(unit) + i128::from((-first).max(0) % unit != 0);
+    let highest = (i128::from(size) - length - first).div_euclid(unit);
+    match highest >= lowest {
+        true => format!("stay within it, by a displacement from {lowest} to {highest}"),
+        false => format!("{length} bytes fit at no displacement, so use fewer"),
+    }
 }
 
 /// The owner of a window, seen from the caller.

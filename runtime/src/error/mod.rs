@@ -144,7 +144,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at rank {}", self.call, self.rank)?;
         if let Some(target) = self.target {
-            write!(f, ", target {target}")?;
+            write!(f, ", target {}", kind::rank_name(target))?;
             if let Some(process) =
                 self.process.filter(|process| i64::from(*process) != target.into())
             {
@@ -194,6 +194,27 @@ impl std::error::Error for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn special_ranks_and_tags_have_names() {
+        let rank = |rank| ErrorKind::Rank { rank, size: 2, null: false }.to_string();
+        assert!(rank(-2).starts_with("no rank ANY_SOURCE in") && rank(-7).contains("rank -7 in"));
+        assert!(ErrorKind::Tag(-1).to_string().starts_with("tag ANY_TAG is only for receives: "));
+        let place = Place { call: "send", target: Some(-1), ..Place::default() };
+        assert_eq!(place.to_string(), "send at rank 0, target PROC_NULL");
+    }
+
+    #[test]
+    fn a_range_error_says_which_displacement_fits() {
+        let text = |start, end, displacement| {
+            let (size, unit, own) = (64, 8, false);
+            ErrorKind::Range { start, end, size, displacement, unit, own }.to_string()
+        };
+        assert!(text(64, 80, 8).ends_with("by a displacement from 0 to 6"), "{}", text(64, 80, 8));
+        // A type whose first byte lies before its displacement.
+        assert!(text(-4, 4, 0).ends_with("by a displacement from 1 to 7"), "{}", text(-4, 4, 0));
+        assert!(text(0, 72, 0).ends_with("72 bytes fit at no displacement, so use fewer"));
+    }
 
     #[test]
     fn the_first_place_of_an_error_stays() {
