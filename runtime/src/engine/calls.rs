@@ -88,7 +88,6 @@ impl State {
 
     /// The error of a call that all ranks of a group have to join, possibly of a window's: a rank
     /// is lost, or the window is poisoned.
-    #[inline]
     pub(crate) fn lost_among(&self, group: &Group, window: Option<u32>) -> Option<Error> {
         match self.peers.is_bereft() {
             true => self.find_lost(group, window),
@@ -97,6 +96,7 @@ impl State {
     }
 
     /// The error of a barrier by flags whose ranks don't all come.
+    #[inline(never)] // The loops of waits stay small.
     pub(crate) fn lost_at(&self, barrier: &Barrier) -> Option<Error> {
         match self.peers.is_bereft() {
             true => self.find_lost(barrier.group(), barrier.window()),

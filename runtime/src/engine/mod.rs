@@ -162,7 +162,7 @@ impl State {
     ///
     /// # Errors
     /// The peer broke the protocol.
-    #[inline]
+    #[inline(always)] // It has one caller, through which each frame passes.
     fn handle_frame(&mut self, peer: u32, bytes: &[u8]) -> Result<Option<Fetched>, String> {
         let frame = Frame::decode(bytes).ok_or("bytes that are no frame")?;
         let is_known = self.peers.is_known(peer);
