@@ -65,8 +65,9 @@ fn rank() {
             job.finalize().unwrap();
         }
         "vanish" => {}
-        "abort" | "abort_256" => {
-            job.abort(if role == "abort" { 5 } else { 256 }).unwrap();
+        "abort" | "abort_0" | "abort_256" => {
+            let code = role.strip_prefix("abort_").map_or(5, |code| code.parse().unwrap());
+            job.abort(code).unwrap();
             thread::sleep(HANG);
         }
         "lose_rank_0" => {
@@ -825,11 +826,15 @@ fn a_rank_can_abort_the_job() {
     run(&words).expect(5, &["longshore: rank 0 (env) aborted the job with code 5"]);
 }
 
-/// The status is the low byte of the code, but never 0 for another code.
+/// The status is the low byte of the code, but never 0.
 #[test]
 fn an_abort_never_has_status_0() {
-    let words = [role("abort_256"), vec![":".to_owned()], role("wait")].concat();
-    run(&words).expect(1, &["longshore: rank 0 (env) aborted the job with code 256"]);
+    for code in [0, 256] {
+        let aborting = role(&format!("abort_{code}"));
+        let words = [aborting, vec![":".to_owned()], role("wait")].concat();
+        let message = format!("longshore: rank 0 (env) aborted the job with code {code}");
+        run(&words).expect(1, &[&message]);
+    }
 }
 
 /// Kills rank `victim` of three that play `name`, after the rank has noted `activity`.

@@ -14,7 +14,7 @@
 //! | 1 | the first failing rank exited with 0 without finalize |
 //! | 1 | a rank exited with 0 without the init that other ranks were waiting for |
 //! | 1 | writing standard output or error failed, except because its reader has gone |
-//! | the code | a rank aborted the job with that code |
+//! | the code's low byte, or 1 if that is 0 | a rank aborted the job with that code |
 //! | 124 | the job took longer than its timeout |
 //! | 126, 127 | a program can't be started, or isn't found ([`Error::status`]) |
 //! | 1 | a host can't be reached, or its agent has gone |

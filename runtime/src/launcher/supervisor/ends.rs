@@ -256,10 +256,7 @@ impl Supervisor<'_> {
 }
 
 /// The exit status of a job that a rank aborted with `code`: the code's low byte, as for any
-/// process. A code other than 0 never becomes the status 0.
+/// process. An aborted job has failed, so that its status is never 0.
 pub(super) fn status_of(code: i32) -> u8 {
-    match code as u8 {
-        0 if code != 0 => 1,
-        status => status,
-    }
+    (code as u8).max(1)
 }
