@@ -456,6 +456,11 @@ impl Drop for Region {
 #[cfg(all(test, target_pointer_width = "64", target_endian = "little"))]
 mod tests {
     use std::net::{Ipv4Addr, TcpListener};
+    use std::os::fd::AsRawFd;
+
+    use nix::sys::socket::{
+        AddressFamily, SockFlag, SockType, SockaddrIn, bind, getsockname, socket,
+    };
 
     use super::super::listener::at_free_port;
     use super::*;
@@ -574,7 +579,12 @@ mod tests {
     #[test]
     fn a_peer_that_does_not_listen_is_given_up() {
         let patience = Duration::from_millis(300);
-        let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        // The socket keeps its port, so that no other process listens there meanwhile.
+        let (family, kind) = (AddressFamily::Inet, SockType::Stream);
+        let silent = socket(family, kind, SockFlag::SOCK_CLOEXEC, None).unwrap();
+        bind(silent.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).unwrap();
+        let port = getsockname::<SockaddrIn>(silent.as_raw_fd()).unwrap().port();
+        let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let (peer, error) = attempt(nobody, patience, Duration::from_secs(60)).unwrap();
         assert_eq!((peer, error.call, error.code), (1, "fi_writemsg", libc::ETIMEDOUT));
     }
