@@ -99,11 +99,11 @@ pub use shipable;
 pub use shipable::flat::CommunicatorDescription;
 pub use shipable::reduce::Op;
 pub use shipable::{
-    Architecture, Bounds, Class, Datatype, Distribution, Element, Form, Order, Shipable, Signature,
-    Tag, TypeClass, address, arch, c, fortran,
+    Architecture, Bounds, Class, Data, Datatype, Distribution, Element, Form, Order, Shipable,
+    Signature, Tag, TypeClass, address, arch, c, fortran,
 };
 pub use tap::{Direction, Tapped};
-pub use types::{ForeignType, TargetType, Type};
+pub use types::{ForeignType, IntoTargetType, TargetType, Type};
 pub use window::{
     AccumulateOps, AccumulateOrdering, Alignment, Allocated, Attached, Buffers, Chain, Epoch,
     Fetched, Info, Local, LockType, Passive, Raw, Request, Window,

@@ -4,7 +4,8 @@ use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
 
-use shipable::{Element, Partial, Program, ViewMut};
+use shipable::element::{Borrower, BorrowerMut};
+use shipable::{Data, Element, Partial, Program, ViewMut};
 
 use crate::buffer::Buffer;
 use crate::error::{Error, ErrorKind, Result, excerpt};
@@ -14,8 +15,8 @@ use crate::types::{Compiled, ElementType, Elements, OTHER_RANK, Type};
 
 /// Data to send or put, borrowed until the operation's scope ends.
 ///
-/// - `&[T]`, `&[T; N]`, `&Vec<T>`: elements in the machine's own representation, even if the rank
-///   emulates another architecture;
+/// - `&T`, `&[T]`, `&[T; N]`, `&Vec<T>`: one or several elements in the machine's own representation,
+///   even if the rank emulates another architecture;
 /// - `&Buffer<T>`: elements in the rank's representation;
 /// - [`Origin::typed`]: the elements that an explicit datatype selects from memory in the rank's
 ///   representation.
@@ -380,25 +381,33 @@ impl<'a> What<'a> {
     }
 }
 
-impl<'a, T: Element> From<&'a [T]> for Origin<'a> {
-    #[inline]
-    fn from(slice: &'a [T]) -> Origin<'a> {
-        let what = What::Slice { count: slice.len() as u64, element: ElementType::of::<T>() };
-        Origin { loan: Loan::new(slice), what }
+/// Makes the data of a call of a slice.
+struct Lender;
+
+impl<'a> Borrower<'a> for Lender {
+    type Outcome = Origin<'a>;
+
+    #[inline(always)]
+    fn borrow<T: Element>(self, elements: &'a [T]) -> Origin<'a> {
+        let what = What::Slice { count: elements.len() as u64, element: ElementType::of::<T>() };
+        Origin { loan: Loan::new(elements), what }
     }
 }
 
-impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Origin<'a> {
-    #[inline]
-    fn from(array: &'a [T; N]) -> Origin<'a> {
-        array.as_slice().into()
+impl<'a> BorrowerMut<'a> for Lender {
+    type Outcome = Destination<'a>;
+
+    #[inline(always)]
+    fn borrow<T: Element>(self, elements: &'a mut [T]) -> Destination<'a> {
+        let what = What::Slice { count: elements.len() as u64, element: ElementType::of::<T>() };
+        Destination { loan: LoanMut::new(elements), what }
     }
 }
 
-impl<'a, T: Element> From<&'a Vec<T>> for Origin<'a> {
-    #[inline]
-    fn from(vector: &'a Vec<T>) -> Origin<'a> {
-        vector.as_slice().into()
+impl<'a, D: Data + ?Sized> From<&'a D> for Origin<'a> {
+    #[inline(always)]
+    fn from(data: &'a D) -> Origin<'a> {
+        data.lend(Lender)
     }
 }
 
@@ -408,25 +417,10 @@ impl<'a, T: Element> From<&'a Buffer<T>> for Origin<'a> {
     }
 }
 
-impl<'a, T: Element> From<&'a mut [T]> for Destination<'a> {
-    #[inline]
-    fn from(slice: &'a mut [T]) -> Destination<'a> {
-        let what = What::Slice { count: slice.len() as u64, element: ElementType::of::<T>() };
-        Destination { loan: LoanMut::new(slice), what }
-    }
-}
-
-impl<'a, T: Element, const N: usize> From<&'a mut [T; N]> for Destination<'a> {
-    #[inline]
-    fn from(array: &'a mut [T; N]) -> Destination<'a> {
-        array.as_mut_slice().into()
-    }
-}
-
-impl<'a, T: Element> From<&'a mut Vec<T>> for Destination<'a> {
-    #[inline]
-    fn from(vector: &'a mut Vec<T>) -> Destination<'a> {
-        vector.as_mut_slice().into()
+impl<'a, D: Data + ?Sized> From<&'a mut D> for Destination<'a> {
+    #[inline(always)]
+    fn from(data: &'a mut D) -> Destination<'a> {
+        data.lend_mut(Lender)
     }
 }
 

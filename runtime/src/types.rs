@@ -422,17 +422,36 @@ pub enum TargetType<'a> {
     Foreign(&'a ForeignType),
 }
 
-impl<'a> From<&'a Type> for TargetType<'a> {
-    #[inline]
-    fn from(own: &'a Type) -> TargetType<'a> {
-        TargetType::Own(own)
+/// A type that a call takes as its target type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no target type",
+    label = "not a committed or foreign type",
+    note = "pass `&rank.type_of::<f64>()?` for elements of a Rust type, `&rank.commit(&datatype)?` \
+            for a datatype, or a type that the target sent with `type_send`"
+)]
+pub trait IntoTargetType<'a> {
+    /// The target type.
+    fn into_target_type(self) -> TargetType<'a>;
+}
+
+impl<'a> IntoTargetType<'a> for TargetType<'a> {
+    #[inline(always)]
+    fn into_target_type(self) -> TargetType<'a> {
+        self
     }
 }
 
-impl<'a> From<&'a ForeignType> for TargetType<'a> {
-    #[inline]
-    fn from(foreign: &'a ForeignType) -> TargetType<'a> {
-        TargetType::Foreign(foreign)
+impl<'a> IntoTargetType<'a> for &'a Type {
+    #[inline(always)]
+    fn into_target_type(self) -> TargetType<'a> {
+        TargetType::Own(self)
+    }
+}
+
+impl<'a> IntoTargetType<'a> for &'a ForeignType {
+    #[inline(always)]
+    fn into_target_type(self) -> TargetType<'a> {
+        TargetType::Foreign(self)
     }
 }
 

@@ -101,6 +101,30 @@ fn more_operations_than_may_be_in_flight_complete() {
 }
 
 #[test]
+fn one_value_needs_no_array() {
+    let options = Options { architectures: UNLIKE.to_vec(), ..Options::default() };
+    run(3, &options, |rank| {
+        let world = rank.world();
+        let (me, size) = (world.rank(), world.size());
+        let (next, before) = ((me + 1) % size, (me + size - 1) % size);
+        let double = rank.type_of::<f64>().unwrap();
+        let mut window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        let (value, mut got) = (f64::from(me), -1.0);
+        window.fence(|epoch| epoch.put(&value, next, 0, 1, &double)).unwrap();
+        window.fence(|epoch| epoch.get(&mut got, next, 0, 1, &double)).unwrap();
+        assert_eq!((window.get::<f64>(0).unwrap(), got), (f64::from(before), value));
+        let (mut other, mut sum) = (-1, 0);
+        world.sendrecv((&me, next, 0), (&mut other, before, 0)).unwrap();
+        assert_eq!(other, before);
+        world.allreduce(&me, &mut sum, longshore::Op::Sum).unwrap();
+        assert_eq!(sum, 3);
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    })
+    .unwrap();
+}
+
+#[test]
 fn messages_wait_for_their_receives() {
     let talk = |rank: Rank| {
         let world = rank.world();

@@ -146,7 +146,7 @@ impl fmt::Display for Place {
         if let Some(target) = self.target {
             write!(f, ", target {}", kind::rank_name(target))?;
             if let Some(process) =
-                self.process.filter(|process| i64::from(*process) != target.into())
+                self.process.filter(|process| i64::from(*process) != i64::from(target))
             {
                 write!(f, " (rank {process} of the job)")?;
             }

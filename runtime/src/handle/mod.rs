@@ -34,7 +34,7 @@ use crate::flat;
 use crate::object::{Card, Keyval};
 use crate::process::Process;
 use crate::rank::Rank;
-use crate::types::{Compiled, ForeignType, OTHER_RANK, TargetType, Type};
+use crate::types::{Compiled, ForeignType, IntoTargetType, OTHER_RANK, TargetType, Type};
 use table::{Named, Table};
 
 /// The role of a committed type in a call, other than that of the target type.
@@ -73,9 +73,9 @@ pub enum Target {
     Foreign(ForeignType),
 }
 
-impl<'a> From<&'a Target> for TargetType<'a> {
-    fn from(target: &'a Target) -> TargetType<'a> {
-        match target {
+impl<'a> IntoTargetType<'a> for &'a Target {
+    fn into_target_type(self) -> TargetType<'a> {
+        match self {
             Target::Own(own) => TargetType::Own(own),
             Target::Foreign(foreign) => TargetType::Foreign(foreign),
         }

@@ -11,7 +11,7 @@ use crate::memory::{Loan, Scope};
 use crate::origin::Origin;
 use crate::rank::Rank;
 use crate::sim::{Options, run};
-use crate::types::Type;
+use crate::types::{TargetType, Type};
 use crate::window::core::Core;
 use crate::window::operation::Action;
 
@@ -19,7 +19,15 @@ fn put(core: &Core, values: &[f64], double: &Type) -> Result<()> {
     let what = Origin::from(values).what;
     Scope::with(|scope| {
         let span = scope.lend(Loan::new(values));
-        let put = core.transfer(Action::Put, span, what, 0, 0, values.len() as i64, double.into());
+        let put = core.transfer(
+            Action::Put,
+            span,
+            what,
+            0,
+            0,
+            values.len() as i64,
+            TargetType::Own(double),
+        );
         core.drain();
         put
     })

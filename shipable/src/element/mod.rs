@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 pub mod c;
+mod data;
 pub mod fortran;
 mod structure;
 
@@ -12,6 +13,9 @@ use std::marker::PhantomData;
 
 use crate::datatype::Datatype;
 use crate::memory::{View, ViewMut};
+pub use data::Data;
+#[doc(hidden)]
+pub use data::{Borrower, BorrowerMut};
 use structure::NESTING;
 #[doc(hidden)]
 pub use structure::{Block, Members};
@@ -118,6 +122,20 @@ pub unsafe trait Element: Copy + Send + Sync + 'static {
         Block { length: 1, datatype: Self::datatype(), simple: Self::simple() }
     }
 
+    /// Lends one element, or the elements of an array.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn lend_elements<'a, B: Borrower<'a>>(this: &'a Self, to: B) -> B::Outcome {
+        to.borrow(std::slice::from_ref(this))
+    }
+
+    /// Lends one element, or the elements of an array, to be written.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn lend_elements_mut<'a, B: BorrowerMut<'a>>(this: &'a mut Self, to: B) -> B::Outcome {
+        to.borrow(std::slice::from_mut(this))
+    }
+
     /// The datatype of a struct with these fields at their offsets. Its extent is the struct's
     /// size.
     ///
@@ -222,6 +240,16 @@ unsafe impl<T: Element, const N: usize> Element for [T; N] {
     fn block() -> Block {
         let inner = T::block();
         Block { length: inner.length * N as i64, ..inner }
+    }
+
+    #[inline(always)]
+    fn lend_elements<'a, B: Borrower<'a>>(this: &'a Self, to: B) -> B::Outcome {
+        to.borrow(this.as_slice())
+    }
+
+    #[inline(always)]
+    fn lend_elements_mut<'a, B: BorrowerMut<'a>>(this: &'a mut Self, to: B) -> B::Outcome {
+        to.borrow(this.as_mut_slice())
     }
 }
 

@@ -8,7 +8,7 @@ use super::epoch::Epoch;
 use super::fetched::Fetched;
 use crate::error::Result;
 use crate::origin::{Destination, Origin};
-use crate::types::TargetType;
+use crate::types::IntoTargetType;
 use crate::window::operation::Action;
 
 impl<'scope> Epoch<'scope, '_> {
@@ -49,11 +49,12 @@ impl<'scope> Epoch<'scope, '_> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<()> {
         let Origin { loan, what } = origin.into();
-        let (operands, target_type) = ((self.scope.lend(loan), what), target_type.into());
+        let (operands, target_type) =
+            ((self.scope.lend(loan), what), target_type.into_target_type());
         let (action, at) = (Action::Accumulate(op), target_disp);
         self.core.accumulate(action, operands, None, target, at, target_count, target_type)
     }
@@ -94,12 +95,13 @@ impl<'scope> Epoch<'scope, '_> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<()> {
         let Origin { loan, what } = origin.into();
         let Destination { loan: room, what: wanted } = result.into();
-        let (operands, target_type) = ((self.scope.lend(loan), what), target_type.into());
+        let (operands, target_type) =
+            ((self.scope.lend(loan), what), target_type.into_target_type());
         let result = Some((self.scope.lend_mut(room), wanted));
         let (action, at) = (Action::GetAccumulate(op), target_disp);
         self.core.accumulate(action, operands, result, target, at, target_count, target_type)

@@ -8,7 +8,7 @@ use crate::assert::Assert;
 use crate::error::Result;
 use crate::memory::{Scope, scope};
 use crate::origin::{Destination, Origin};
-use crate::types::TargetType;
+use crate::types::IntoTargetType;
 use crate::window::core::{Core, Failed};
 use crate::window::operation::Action;
 
@@ -29,6 +29,8 @@ impl<'scope> Epoch<'scope, '_> {
     /// The target type describes the data's layout at the target, in the target's representation.
     /// It is portable, or a type that the target built and sent with
     /// [`type_send`](crate::Communicator::type_send).
+    ///
+    /// The data are one value, an array, a slice, a vector, or what [`Origin`] describes.
     ///
     /// Bind the value outside of the closure: it is borrowed until the epoch ends. `&[me as f64]`
     /// within the closure doesn't compile (E0716), unless it is a constant.
@@ -65,13 +67,13 @@ impl<'scope> Epoch<'scope, '_> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
     ) -> Result<()> {
         // Destructured: keeping `Origin` whole defeats store forwarding (docs/tuning.md, "Scalar
         // arguments").
         let Origin { loan, what } = origin.into();
         let span = self.scope.lend(loan);
-        let target_type = target_type.into();
+        let target_type = target_type.into_target_type();
         let (action, at) = (Action::Put, target_disp);
         self.core.transfer(action, span, what, target, at, target_count, target_type)
     }
@@ -105,11 +107,11 @@ impl<'scope> Epoch<'scope, '_> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
     ) -> Result<()> {
         let Destination { loan, what } = destination.into();
         let span = self.scope.lend_mut(loan);
-        let target_type = target_type.into();
+        let target_type = target_type.into_target_type();
         let (action, at) = (Action::Get, target_disp);
         self.core.transfer(action, span, what, target, at, target_count, target_type)
     }

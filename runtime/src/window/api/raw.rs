@@ -17,7 +17,7 @@ use crate::assert::Assert;
 use crate::error::Result;
 use crate::group::Group;
 use crate::raw::{element, pointed};
-use crate::types::{TargetType, Type};
+use crate::types::{IntoTargetType, Type};
 use crate::window::core::Core;
 use crate::window::operation::{Action, Operation, Side};
 use crate::window::sync::lock::LockType;
@@ -316,10 +316,10 @@ impl<'w> Raw<'w> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
     ) -> Result<()> {
         let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
-        let target_type = target_type.into();
+        let target_type = target_type.into_target_type();
         let (action, at) = (Action::Put, target_disp);
         self.core.transfer(action, span, what, target, at, target_count, target_type)
     }
@@ -344,10 +344,10 @@ impl<'w> Raw<'w> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
     ) -> Result<()> {
         let (span, what) = pointed(origin, origin_count, origin_type);
-        let target_type = target_type.into();
+        let target_type = target_type.into_target_type();
         let (action, at) = (Action::Get, target_disp);
         self.core.transfer(action, span, what, target, at, target_count, target_type)
     }
@@ -371,11 +371,11 @@ impl<'w> Raw<'w> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<()> {
         let origin = pointed(origin.cast_mut(), origin_count, origin_type);
-        let target_type = target_type.into();
+        let target_type = target_type.into_target_type();
         let (action, at) = (Action::Accumulate(op), target_disp);
         self.core.accumulate(action, origin, None, target, at, target_count, target_type)
     }
@@ -418,12 +418,12 @@ impl<'w> Raw<'w> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<()> {
         let origin = pointed(origin.cast_mut(), origin_count, origin_type);
         let result = Some(pointed(result, result_count, result_type));
-        let target_type = target_type.into();
+        let target_type = target_type.into_target_type();
         let (action, at) = (Action::GetAccumulate(op), target_disp);
         self.core.accumulate(action, origin, result, target, at, target_count, target_type)
     }
@@ -545,10 +545,10 @@ impl<'w> Raw<'w> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
     ) -> Result<Request<()>> {
         let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
-        let place = (target, target_disp, target_count, target_type.into());
+        let place = (target, target_disp, target_count, target_type.into_target_type());
         let origin = Some(Side { what, span });
         start(self.core, Operation::new(Action::Put, place, origin, None))
     }
@@ -587,10 +587,10 @@ impl<'w> Raw<'w> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
     ) -> Result<Request<()>> {
         let (span, what) = pointed(origin, origin_count, origin_type);
-        let place = (target, target_disp, target_count, target_type.into());
+        let place = (target, target_disp, target_count, target_type.into_target_type());
         let result = Some(Side { what, span });
         start(self.core, Operation::new(Action::Get, place, None, result))
     }
@@ -628,11 +628,11 @@ impl<'w> Raw<'w> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<Request<()>> {
         let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
-        let place = (target, target_disp, target_count, target_type.into());
+        let place = (target, target_disp, target_count, target_type.into_target_type());
         let origin = Some(Side { what, span });
         start(self.core, Operation::new(Action::Accumulate(op), place, origin, None))
     }
@@ -673,12 +673,12 @@ impl<'w> Raw<'w> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<Request<()>> {
         let (origin, from) = pointed(origin.cast_mut(), origin_count, origin_type);
         let (result, to) = pointed(result, result_count, result_type);
-        let place = (target, target_disp, target_count, target_type.into());
+        let place = (target, target_disp, target_count, target_type.into_target_type());
         let (origin, result) = (Side { what: from, span: origin }, Side { what: to, span: result });
         let action = Action::GetAccumulate(op);
         start(self.core, Operation::new(action, place, Some(origin), Some(result)))

@@ -13,7 +13,7 @@ use crate::given::{Given, Taken};
 use crate::memory::{Exposed, Keeper, Memory};
 use crate::object::Card;
 use crate::process::Process;
-use crate::types::TargetType;
+use crate::types::{IntoTargetType, TargetType};
 use crate::window::core::Core;
 use crate::window::operation::{Action, Holders, Operation, Side};
 
@@ -218,10 +218,10 @@ impl Epoch<'_, '_> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
     ) -> Result<Request<M>> {
         let taken = Taken::new(origin.into(), self.core.parts().process());
-        let place = (target, target_disp, target_count, target_type.into());
+        let place = (target, target_disp, target_count, target_type.into_target_type());
         request(self.core, Action::Put, place, taken.map(|taken| vec![taken]))
     }
 
@@ -252,10 +252,10 @@ impl Epoch<'_, '_> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
     ) -> Result<Request<M>> {
         let taken = Taken::new(destination.into(), self.core.parts().process());
-        let place = (target, target_disp, target_count, target_type.into());
+        let place = (target, target_disp, target_count, target_type.into_target_type());
         request(self.core, Action::Get, place, taken.map(|taken| vec![taken]))
     }
 
@@ -285,11 +285,11 @@ impl Epoch<'_, '_> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<Request<M>> {
         let taken = Taken::new(origin.into(), self.core.parts().process());
-        let place = (target, target_disp, target_count, target_type.into());
+        let place = (target, target_disp, target_count, target_type.into_target_type());
         request(self.core, Action::Accumulate(op), place, taken.map(|taken| vec![taken]))
     }
 
@@ -323,13 +323,13 @@ impl Epoch<'_, '_> {
         target: i32,
         target_disp: i64,
         target_count: i64,
-        target_type: impl Into<TargetType<'t>>,
+        target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<Request<(O, M)>> {
         let process = self.core.parts().process();
         let both =
             || Ok(vec![Taken::new(origin.into(), process)?, Taken::new(result.into(), process)?]);
-        let place = (target, target_disp, target_count, target_type.into());
+        let place = (target, target_disp, target_count, target_type.into_target_type());
         request(self.core, Action::GetAccumulate(op), place, both())
     }
 }
