@@ -207,6 +207,28 @@ impl<T: Element> Buffer<T> {
         Ok(values)
     }
 
+    /// The elements one after the other, converted to `T`.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let values = rank.buffer_from(&[1i64, 2, 3])?;
+    /// let mut sum = 0;
+    /// for value in values.iter() {
+    ///     sum += value?;
+    /// }
+    /// assert_eq!((sum, values.iter().len(), values.iter().rev().next().unwrap()?), (6, 3, 3));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An item is CONVERSION for a value that `T` can't hold. The next item is the next element.
+    pub fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + ExactSizeIterator + use<'_, T> {
+        (0..self.len).map(|index| self.get(index))
+    }
+
     fn offset(&self, index: usize, count: usize) -> Result<i64> {
         let extent = self.codec.extent();
         if index <= self.len && count <= self.len - index {

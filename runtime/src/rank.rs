@@ -291,6 +291,25 @@ impl Rank {
         Buffer::new(self.process.elements(), &self.process.me().architecture, len)
     }
 
+    /// Allocates memory for copies of elements, in this rank's representation.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let values = rank.buffer_from(&[1.5, 2.5])?;
+    /// assert_eq!((values.len(), values.get(1)?), (2, 2.5));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`buffer`](Rank::buffer), and CONVERSION for a value that this rank's
+    /// representation can't hold.
+    pub fn buffer_from<T: Element>(&self, values: &[T]) -> Result<Buffer<T>> {
+        let mut buffer = self.buffer(values.len())?;
+        buffer.write(0, values)?;
+        Ok(buffer)
+    }
+
     /// The texts of all reports so far about uses of windows, by this rank or in its windows. Empty
     /// unless checking is on ([`Checking`](crate::job::Checking)).
     ///

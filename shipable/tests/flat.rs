@@ -66,8 +66,8 @@ fn bytes_after_a_flat_form_are_ignored() {
 fn locale_specific_types_are_refused_elsewhere() {
     let packed = flat::pack(&record(), &X86_64).unwrap();
     let error = refused(&packed, &S390X);
-    let (built, here) = (X86_64.descriptor(), S390X.descriptor());
-    assert_eq!(error, FlatError::OtherArchitecture { built: built.clone(), here });
+    let (built, here) = (X86_64.descriptor(), "s390x".to_owned());
+    assert_eq!(error, FlatError::OtherArchitecture { built: "x86-64".to_owned(), here });
     assert_eq!(error.class(), Class::Type);
     // A representation with unknown fields, and a text that is no representation.
     let vax = sealed(&format!("MDT1;L;@;{};d;", built.replace("x87", "vax")));

@@ -163,6 +163,20 @@ impl Architecture {
         self == other
     }
 
+    /// The name of the representation for messages: that of a known architecture, otherwise the
+    /// descriptor.
+    ///
+    /// ```
+    /// use shipable::Architecture;
+    /// let described = Architecture::from_descriptor(&Architecture::S390X.descriptor())?;
+    /// assert_eq!(described.label(), "s390x");
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    pub fn label(&self) -> String {
+        let known = Self::all().iter().find(|known| known.same_representation(self));
+        known.map_or_else(|| self.descriptor(), |known| known.name.to_owned())
+    }
+
     /// All widths, the byte order and the sign of char, packed for a fast comparison.
     #[inline]
     fn words(&self) -> [u64; 5] {
@@ -200,6 +214,22 @@ impl Eq for Architecture {}
 impl std::hash::Hash for Architecture {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         (self.words(), self.long_double_format, self.rule, self.fortran.truth).hash(state);
+    }
+}
+
+/// [`Architecture::by_name`].
+///
+/// ```
+/// use shipable::Architecture;
+/// assert_eq!("s390x".parse::<Architecture>()?, Architecture::S390X);
+/// assert!("s391x".parse::<Architecture>().is_err());
+/// # Ok::<(), shipable::Error>(())
+/// ```
+impl std::str::FromStr for Architecture {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Architecture> {
+        Architecture::by_name(name)
     }
 }
 

@@ -106,9 +106,10 @@ impl From<Basic> for Datatype {
 }
 
 macro_rules! named {
-    ($($function:ident $basic:ident;)*) => {
+    ($($function:ident $basic:ident $(as $alias:literal)?;)*) => {
         impl Datatype {
             $(
+                $(#[doc(alias = $alias)])?
                 #[doc = concat!("[`Basic::", stringify!($basic), "`].")]
                 pub fn $function() -> Datatype {
                     Datatype::basic(Basic::$basic)
@@ -140,14 +141,14 @@ named! {
     double Double;
     long_double LongDouble;
     c_bool CBool;
-    int8 Int8;
-    int16 Int16;
-    int32 Int32;
-    int64 Int64;
-    uint8 Uint8;
-    uint16 Uint16;
-    uint32 Uint32;
-    uint64 Uint64;
+    int8 Int8 as "int8_t";
+    int16 Int16 as "int16_t";
+    int32 Int32 as "int32_t";
+    int64 Int64 as "int64_t";
+    uint8 Uint8 as "uint8_t";
+    uint16 Uint16 as "uint16_t";
+    uint32 Uint32 as "uint32_t";
+    uint64 Uint64 as "uint64_t";
     aint Aint;
     count Count;
     offset Offset;

@@ -5,6 +5,7 @@ use super::basic;
 use crate::arch::Architecture;
 use crate::basic::Basic;
 use crate::convert::{Conversion, ValueError};
+use crate::error::{Class, Error, Result};
 
 macro_rules! numbers {
     ($($(#[$doc:meta])* $name:ident($inner:ty) => $basic:ident;)*) => {
@@ -101,6 +102,52 @@ numbers! {
     Offset(i64) => Offset;
 }
 
+impl Char {
+    /// An array of `char` with a text, and zeros after it. The text's UTF-8 bytes are its chars.
+    ///
+    /// ```
+    /// use shipable::c::Char;
+    /// let name: [Char; 8] = Char::array("crane")?;
+    /// assert_eq!((name[4], name[5]), (Char(b'e'), Char(0)));
+    /// assert_eq!(Char::text(&name)?, "crane");
+    /// assert!(Char::array::<4>("crane").is_err());
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// TRUNCATE for a text with more bytes than the array. ARG for a text with a zero, which would
+    /// end it.
+    pub fn array<const N: usize>(text: &str) -> Result<[Char; N]> {
+        let refuse = |class, problem| Err(Error::Argument { call: "Char::array", class, problem });
+        if text.len() > N {
+            let problem = format!("the text has {} bytes, the array {N}: shorten it", text.len());
+            return refuse(Class::Truncate, problem);
+        }
+        if let Some(at) = text.bytes().position(|byte| byte == 0) {
+            return refuse(
+                Class::Arg,
+                format!("byte {at} of the text is zero, which would end it"),
+            );
+        }
+        let mut chars = [Char(0); N];
+        chars.iter_mut().zip(text.bytes()).for_each(|(char, byte)| *char = Char(byte));
+        Ok(chars)
+    }
+
+    /// The text of an array of `char`, up to its first zero.
+    ///
+    /// # Errors
+    /// ARG if the chars aren't UTF-8.
+    pub fn text(chars: &[Char]) -> Result<String> {
+        let bytes = chars.iter().map(|char| char.0).take_while(|byte| *byte != 0).collect();
+        String::from_utf8(bytes).map_err(|error| Error::Argument {
+            call: "Char::text",
+            class: Class::Arg,
+            problem: format!("the chars are no UTF-8 text: {}", error.utf8_error()),
+        })
+    }
+}
+
 #[cfg(not(windows))]
 numbers! {
     /// `wchar_t`: a character code.
@@ -160,7 +207,7 @@ impl LongDouble {
     ///
     /// # Errors
     /// [`ValueError`] for a value outside of double's range, or for bits that encode no value.
-    pub fn to_f64(self) -> Result<f64, ValueError> {
+    pub fn to_f64(self) -> std::result::Result<f64, ValueError> {
         let mut bytes = [0; 8];
         convert(Basic::LongDouble, &self.0, Basic::Double, &mut bytes)?;
         Ok(f64::from_ne_bytes(bytes))
@@ -182,7 +229,12 @@ impl From<f64> for LongDouble {
 }
 
 /// Converts between two of this machine's floating-point types.
-fn convert(from: Basic, source: &[u8], to: Basic, target: &mut [u8]) -> Result<(), ValueError> {
+fn convert(
+    from: Basic,
+    source: &[u8],
+    to: Basic,
+    target: &mut [u8],
+) -> std::result::Result<(), ValueError> {
     let scalar = |basic| Architecture::NATIVE.basic(basic).components[0].scalar;
     let conversion = Conversion::between(scalar(from), scalar(to))
         .expect("all floating-point types have conversions");

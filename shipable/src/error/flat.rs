@@ -55,9 +55,9 @@ pub enum FlatError {
         "tag L, specific to {built}, and this is {here}: pack a portable type to unpack it elsewhere"
     )]
     OtherArchitecture {
-        /// The descriptor of the architecture that built the type.
+        /// The architecture that built the type, by name if it has one.
         built: String,
-        /// The descriptor of the reader's architecture.
+        /// The reader's architecture, by name if it has one.
         here: String,
     },
     /// The text field can't be parsed as a datatype.

@@ -118,9 +118,9 @@ pub enum Error {
     /// A locale-specific form is lowered for another representation than its builder's.
     #[error("the form is specific to {built} and means nothing in {asked}: use a portable type")]
     OtherRepresentation {
-        /// The descriptor of the builder's architecture.
+        /// The builder's architecture, by name if it has one.
         built: String,
-        /// The descriptor of the other architecture.
+        /// The other architecture, by name if it has one.
         asked: String,
     },
     /// A transfer starts or ends at an invalid position of its packed stream.

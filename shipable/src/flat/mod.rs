@@ -126,11 +126,9 @@ fn read(bytes: &[u8], here: &Architecture) -> Result<(Datatype, usize), FlatErro
         (false, built) if built == here.descriptor() => {}
         (false, built) => {
             // An invalid descriptor gets its own error, before the mismatch.
-            if let Err(error) = Architecture::from_descriptor(built) {
-                return Err(field("architecture", error.to_string()));
-            }
-            let (built, here) = (built.to_string(), here.descriptor());
-            return Err(FlatError::OtherArchitecture { built, here });
+            let built = Architecture::from_descriptor(built)
+                .map_err(|error| field("architecture", error.to_string()))?;
+            return Err(FlatError::OtherArchitecture { built: built.label(), here: here.label() });
         }
     }
     let datatype = notation::parse(text)?;

@@ -275,10 +275,9 @@ impl Form {
 
     fn check_representation(&self, asked: &Architecture) -> Result<()> {
         match &self.builder {
-            Some(built) if !built.same_representation(asked) => Err(Error::OtherRepresentation {
-                built: built.descriptor(),
-                asked: asked.descriptor(),
-            }),
+            Some(built) if !built.same_representation(asked) => {
+                Err(Error::OtherRepresentation { built: built.label(), asked: asked.label() })
+            }
             _ => Ok(()),
         }
     }
