@@ -99,11 +99,8 @@ impl Table {
     pub(super) fn commit(&mut self, datatype: &Datatype, committed: &Type) {
         let same_tree = self.by_tree.get(&datatype.key().addr()).into_iter().flatten();
         for number in same_tree {
-            match self.rows.get_mut(number) {
-                Some(row @ Named::Built(..)) => {
-                    *row = Named::Committed(datatype.clone(), committed.clone());
-                }
-                _ => {}
+            if let Some(row @ Named::Built(..)) = self.rows.get_mut(number) {
+                *row = Named::Committed(datatype.clone(), committed.clone());
             }
         }
     }
