@@ -191,10 +191,10 @@ fn numbers_beyond_64_bits_are_refused_not_wrapped() {
 fn nesting_beyond_the_limit_is_refused() {
     let mut datatype = Datatype::int();
     for _ in 1..Datatype::MAX_DEPTH {
-        datatype = Datatype::dup(&datatype).unwrap();
+        datatype = Datatype::contiguous(1, &datatype).unwrap();
     }
     assert_eq!(datatype.bounds(&Architecture::NATIVE).unwrap().extent(), 4);
-    refused(Datatype::dup(&datatype), Class::Type, "would nest 257 constructors");
+    refused(Datatype::contiguous(1, &datatype), Class::Type, "would nest 257 constructors");
 }
 
 #[test]
@@ -395,7 +395,6 @@ fn legacy_constructors_differ_only_in_the_combiner() {
     for (new, old) in pairs {
         let (new, old) = (new.unwrap(), old.unwrap());
         assert_eq!(old.combiner().mpi_name(), format!("{}_INTEGER", new.combiner().mpi_name()));
-        assert_eq!(old.to_string(), new.to_string());
         let native = Architecture::NATIVE;
         assert_eq!(old.bounds(&native), new.bounds(&native));
     }

@@ -147,7 +147,11 @@ fn a_closed_reader_is_no_failure_and_a_full_device_is_one_processes() {
             let Output { status, stderr, .. } = shell.output().unwrap();
             (status.code(), String::from_utf8_lossy(&stderr).into_owned())
         };
-        assert_eq!(into("| exec true"), (Some(0), String::new()), "{words:?}");
+        let (status, problem) = into("| exec true");
+        // A debug build of the bench warns of its figures.
+        let unexpected: Vec<_> =
+            problem.lines().filter(|line| !line.contains("debug build")).collect();
+        assert!(status == Some(0) && unexpected.is_empty(), "{words:?}: {status:?}, {problem}");
         let (status, problem) = into("> /dev/full");
         assert_eq!(status, Some(1), "{words:?}: {problem}");
         assert!(problem.contains("longshore: ") && !problem.contains("panicked"), "{problem}");
