@@ -139,7 +139,7 @@ fn read<'data, E: FileHeader<Endian = Endianness>>(data: impl ReadRef<'data>) ->
 impl Machine {
     /// Whether the kernel of this machine runs programs of `other`.
     fn runs(self, other: Machine) -> bool {
-        if self.is_big != other.is_big || self.is_64 < other.is_64 {
+        if self.is_big != other.is_big || (other.is_64 && !self.is_64) {
             return false;
         }
         match (self.number, other.number) {
