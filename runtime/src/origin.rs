@@ -15,8 +15,8 @@ use crate::types::{Compiled, ElementType, Elements, OTHER_RANK, Type};
 
 /// Data to send or put, borrowed until the operation's scope ends.
 ///
-/// - `&T`, `&[T]`, `&[T; N]`, `&Vec<T>`: one or several elements in the machine's own representation,
-///   even if the rank emulates another architecture;
+/// - `&T`, `&[T]`, `&[T; N]`, `&Vec<T>`: one or several elements in the machine's own
+///   representation, even if the rank emulates another architecture;
 /// - `&Buffer<T>`: elements in the rank's representation;
 /// - [`Origin::typed`]: the elements that an explicit datatype selects from memory in the rank's
 ///   representation.

@@ -223,8 +223,8 @@ impl Rank {
     /// Registers a handler that is called whenever a type of this rank is freed, by [`Type::free`]
     /// or through a handle. The type is still valid during the call.
     ///
-    /// A type is freed by `free` of one of its references, and by the drop of the last one. Predefined
-    /// types are never freed.
+    /// A type is freed by `free` of one of its references, and by the drop of the last one.
+    /// Predefined types are never freed.
     ///
     /// Packages use it to drop data that they keep for a type. Each call adds one handler.
     /// [`finalize`](Rank::finalize) drops all handlers, and with them any types that they own.

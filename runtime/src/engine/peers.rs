@@ -31,7 +31,8 @@ impl Me {
 pub(super) struct Peers {
     me: Me,
     ranks: Vec<Peer>,
-    /// Whether a peer died or a window was poisoned. The process reads it without the engine's lock.
+    /// Whether a peer died or a window was poisoned. The process reads it without the engine's
+    /// lock.
     bereft: Arc<AtomicBool>,
     /// Peers that died and that the link has not given up yet.
     dead: Vec<u32>,

@@ -55,8 +55,8 @@ impl Control {
 
 /// Runs `launch` in a child process that the caller watches, and returns the child's status.
 ///
-/// Only the caller returns: the child exits when `launch` has finished. If a signal kills the child,
-/// the caller reports that under the child's `name`, such as "the launcher".
+/// Only the caller returns: the child exits when `launch` has finished. If a signal kills the
+/// child, the caller reports that under the child's `name`, such as "the launcher".
 ///
 /// # Errors
 /// The process has other threads, can't fork, or can't be watched.

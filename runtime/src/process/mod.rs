@@ -290,7 +290,8 @@ impl Process {
     }
 
     /// Notes that a panic of this rank has poisoned a window. Its peers learn of it later, by
-    /// [`tell_poisoned`](Process::tell_poisoned): if the panic ends the rank, its end is their news.
+    /// [`tell_poisoned`](Process::tell_poisoned): if the panic ends the rank, its end is their
+    /// news.
     pub(crate) fn poison(&self, window: u32, group: &Group) {
         self.engine().state().note_poisoned(window, group);
         self.untold.store(true, Ordering::Relaxed);

@@ -22,8 +22,8 @@ use crate::types::{Compiled, TargetType};
 /// 2. the target type is a type of this rank that is right at the target (T1, T2 and T4; T3 is the
 ///    type system's, since no origin is a foreign type);
 /// 3. an operation on one element has a predefined type (rule 21);
-/// 4. the elements lie in their memory (rules 18 and 27), have the target's signature (rule 19), and
-///    write no byte of the result twice (rule 20);
+/// 4. the elements lie in their memory (rules 18 and 27), have the target's signature (rule 19),
+///    and write no byte of the result twice (rule 20);
 /// 5. the target's elements lie in its window (rules 14 and 29), which bounds the cost of step 6;
 /// 6. no byte of the target is written twice (rule 20);
 /// 7. all items of an accumulate are of one predefined type, on which the operation is defined

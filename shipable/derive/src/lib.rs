@@ -65,9 +65,9 @@ fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
     Ok(quote! {
         #[automatically_derived]
         // SAFETY: the struct is `#[repr(C)]`, and the compiler computes the offsets. Each field is
-        // an element: an item of the trait itself takes the fields, so it is the library's, whatever
-        // else the crate's path names. So the items lie inside of the struct, and any bytes are a
-        // valid value.
+        // an element: an item of the trait itself takes the fields, so it is the library's,
+        // whatever else the crate's path names. So the items lie inside of the struct, and any
+        // bytes are a valid value.
         unsafe impl #generics #krate::Element for #name #arguments #bounds {
             fn datatype() -> #krate::Datatype {
                 <Self as #krate::Element>::structure(|members| members #(#members)*)

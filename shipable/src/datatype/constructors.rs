@@ -267,8 +267,9 @@ impl Datatype {
 
     /// A new datatype that equals the child (`MPI_Type_dup`).
     ///
-    /// Dups of dups nest [`Datatype::MAX_DUPS`] deep, or up to [`Datatype::MAX_DEPTH`] in all. A dup
-    /// of the deepest one is a dup of its child. So a program can replace a type by its dup any number of times.
+    /// Dups of dups nest [`Datatype::MAX_DUPS`] deep, or up to [`Datatype::MAX_DEPTH`] in all. A
+    /// dup of the deepest one is a dup of its child. So a program can replace a type by its dup any
+    /// number of times.
     ///
     /// ```
     /// use shipable::Datatype;
