@@ -243,8 +243,8 @@ fn a_packed_type_with_an_unusable_tag_is_refused() {
     let there = job(&[Architecture::S390X], local);
     job(&[Architecture::I686], |rank| {
         let mut position = 0;
-        let here = Architecture::I686.descriptor();
-        expect(rank.unpack_type(there.as_bytes(), &mut position), Class::Type, &here);
+        let both = "specific to s390x, and this is i686";
+        expect(rank.unpack_type(there.as_bytes(), &mut position), Class::Type, both);
         assert_eq!(position, 0);
         rank.unpack_type(local(rank).as_bytes(), &mut position).unwrap();
         // This library never writes such an object, so the test adds the checksum itself.
