@@ -18,6 +18,11 @@ const KINDS: [Architecture; 4] =
 
 /// Runs a program on communicators of 1 to 9 ranks.
 fn everywhere(body: impl Fn(&Rank, &Communicator) + Sync) {
+    everywhere_with(Options::default().check, body);
+}
+
+fn everywhere_with(check: Checking, body: impl Fn(&Rank, &Communicator) + Sync) {
+    let options = Options { check, ..Options::default() };
     let whole = |rank: Rank| {
         body(&rank, rank.world());
         // In reverse order, so that ranks differ from those of the job.
@@ -27,12 +32,11 @@ fn everywhere(body: impl Fn(&Rank, &Communicator) + Sync) {
     };
     for ranks in (1..10).chain([crowd(10)]) {
         let unlike = KINDS.into_iter().cycle().take(ranks as usize).collect();
-        let unlike =
-            Options { architectures: unlike, routes: Routes::Message, ..Options::default() };
+        let unlike = Options { architectures: unlike, routes: Routes::Message, ..options.clone() };
         run(ranks, &unlike, whole).unwrap();
-        run(ranks, &Options { seed: 7, ..Options::default() }, whole).unwrap();
+        run(ranks, &Options { seed: 7, ..options.clone() }, whole).unwrap();
     }
-    run_shared(crowd(3), &Options::default(), whole).unwrap();
+    run_shared(crowd(3), &options, whole).unwrap();
 }
 
 #[test]
@@ -267,7 +271,8 @@ fn forwarded_data_are_not_converted() {
 
 #[test]
 fn an_error_at_one_rank_reaches_the_ranks_that_need_its_data() {
-    everywhere(|_, world| {
+    // `--check` reports such calls before they are made.
+    everywhere_with(Checking::Off, |_, world| {
         let (me, size) = (world.rank(), world.size());
         let class = |outcome: longshore::Result<()>| outcome.err().map(|error| error.class());
         assert_eq!(class(world.bcast(&mut [0], size)), Some(Class::Root));
