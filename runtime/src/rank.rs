@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::hosts::Hosts;
 use crate::job::{Activity, Environment, Network};
 use crate::object::{Cacheable, Callbacks, Holder, Keyval};
-use crate::process::{Process, Setup};
+use crate::process::{ForkGuard, Process, Setup};
 use crate::tap::Tapped;
 use crate::types::{ForeignType, OTHER_RANK, Type};
 
@@ -39,6 +39,7 @@ pub struct Rank {
     process: Arc<Process>,
     world: Communicator,
     alone: Communicator,
+    _fork_guard: ForkGuard,
 }
 
 /// Joins the job that the environment describes, or makes a job of one rank.
@@ -108,7 +109,8 @@ impl Rank {
         let (process, meeting) = setup.start()?;
         let world = Communicator::world(process.clone(), meeting);
         let alone = Communicator::alone(process.clone());
-        Ok(Rank { process, world, alone })
+        let _fork_guard = ForkGuard::new(&process);
+        Ok(Rank { process, world, alone, _fork_guard })
     }
 
     pub(crate) fn process(&self) -> &Arc<Process> {

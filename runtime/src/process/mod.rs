@@ -413,12 +413,28 @@ impl Card {
 /// The number of attempts of a rank that ends without finalize to send its remaining frames.
 const LAST_TRIES: u32 = 20;
 
+/// Leaves the rank to its own process, when a child that the program forked drops its copy.
+///
+/// The copy keeps the state for ever then. Its drop would tell the peers that the rank is gone, end
+/// connections that the parent uses, and wait for threads that only the parent has.
+pub(crate) struct ForkGuard(Arc<Process>);
+
+impl ForkGuard {
+    pub(crate) fn new(process: &Arc<Process>) -> ForkGuard {
+        ForkGuard(process.clone())
+    }
+}
+
+impl Drop for ForkGuard {
+    fn drop(&mut self) {
+        if std::process::id() != self.0.pid {
+            std::mem::forget(self.0.clone());
+        }
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
-        // A child that the program forked has a copy of the rank. The rank goes on in the parent.
-        if std::process::id() != self.pid {
-            return;
-        }
         // The rank's thread ended without finalize. Its peers must learn that it is gone.
         if self.life.load(Ordering::Relaxed) != Life::Finalized as u8 {
             // Frames of complete calls are still sent, as far as the link has room.
