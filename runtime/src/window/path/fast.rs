@@ -11,10 +11,13 @@ use super::direct::{PIECE, combine};
 use crate::memory::Span;
 use crate::origin::What;
 use crate::types::{TargetType, Type};
+use crate::window::access::Permit;
+use crate::window::claim::allow;
 use crate::window::memo::Means;
 use crate::window::operation::Action;
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
+use crate::window::state::EpochState;
 
 /// The byte of a displacement in a target's window.
 #[inline(always)]
@@ -22,6 +25,22 @@ fn base(target: &Target, displacement: i64) -> Option<i64> {
     match displacement >= 0 {
         true => displacement.checked_mul(i64::from(target.measures.unit)),
         false => None,
+    }
+}
+
+/// The permission to operate on a target.
+#[inline(always)]
+fn permit<'a>(parts: &'a Parts, target: &Target) -> Option<Permit<'a>> {
+    parts.epochs().permit(target).or_else(|| first_permit(parts, target))
+}
+
+/// The permission for the first operation on a target within lock_all, which takes its lock. An
+/// error is left to the full check, which finds it again.
+#[inline(never)]
+fn first_permit<'a>(parts: &'a Parts, target: &Target) -> Option<Permit<'a>> {
+    match parts.epochs().state() {
+        EpochState::LockAll { .. } => allow(parts, target).ok(),
+        _ => None,
     }
 }
 
@@ -42,7 +61,7 @@ pub(in crate::window) fn transfer(
     let run = parts.memo().run(own)?;
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
-    let permit = parts.epochs().permit(target)?;
+    let permit = permit(parts, target)?;
     let is_own = own.is_of(parts.process().names());
     if !is_own || !what.is_plain(count as u64, own.compiled()) {
         return None;
@@ -82,7 +101,7 @@ pub(in crate::window) fn accumulate(
     let TargetType::Own(own) = target_type else { return None };
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
-    let permit = parts.epochs().permit(target)?;
+    let permit = permit(parts, target)?;
     let prepared = parts.memo().direct(action, own).borrow();
     let Some(Means::Combine(run, reduction)) = prepared.if_direct(action, own) else { return None };
     let is_own = own.is_of(parts.process().names());
@@ -120,7 +139,7 @@ pub(in crate::window) fn fetch<T: Element>(
     let action = Action::FetchAndOp(op);
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
-    let permit = parts.epochs().permit(target)?;
+    let permit = permit(parts, target)?;
     let prepared = parts.memo().value(action).borrow();
     let Some(Means::Combine(_, reduction)) = prepared.if_value::<T>(action) else {
         return None;
@@ -143,7 +162,7 @@ pub(in crate::window) fn swap<T: Element>(
 ) -> Option<T> {
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
-    let permit = parts.epochs().permit(target)?;
+    let permit = permit(parts, target)?;
     let action = Action::CompareAndSwap;
     let prepared = parts.memo().value(action).borrow();
     let Some(Means::Swap(swap)) = prepared.if_swap::<T>() else { return None };
@@ -167,7 +186,7 @@ pub(in crate::window) fn fetch_span(
 ) -> Option<()> {
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
-    let permit = parts.epochs().permit(target)?;
+    let permit = permit(parts, target)?;
     let prepared = parts.memo().direct(action, own).borrow();
     let Some(Means::Combine(run, reduction)) = prepared.if_direct(action, own) else { return None };
     if !own.is_of(parts.process().names()) {
@@ -192,7 +211,7 @@ pub(in crate::window) fn swap_span(
 ) -> Option<()> {
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
-    let permit = parts.epochs().permit(target)?;
+    let permit = permit(parts, target)?;
     let action = Action::CompareAndSwap;
     let prepared = parts.memo().direct(action, own).borrow();
     let Some(Means::Swap(swap)) = prepared.if_direct(action, own) else { return None };
