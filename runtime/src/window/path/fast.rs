@@ -31,11 +31,15 @@ fn base(target: &Target, displacement: i64) -> Option<i64> {
 /// The permission to operate on a target.
 #[inline(always)]
 fn permit<'a>(parts: &'a Parts, target: &Target) -> Option<Permit<'a>> {
-    parts.epochs().permit(target).or_else(|| first_permit(parts, target))
+    match parts.epochs().permit(target) {
+        None => first_permit(parts, target),
+        permit => permit,
+    }
 }
 
 /// The permission for the first operation on a target within lock_all, which takes its lock. An
 /// error is left to the full check, which finds it again.
+#[cold]
 #[inline(never)]
 fn first_permit<'a>(parts: &'a Parts, target: &Target) -> Option<Permit<'a>> {
     match parts.epochs().state() {
