@@ -31,9 +31,7 @@ use calls::Calls;
 pub use create::SplitType;
 pub(crate) use participants::told;
 
-pub use crate::special::ANY_SOURCE;
-
-pub use crate::special::ANY_TAG;
+pub use crate::special::{ANY_SOURCE, ANY_TAG};
 
 /// A group of ranks that communicate in a context of their own: a message sent on one communicator
 /// is received only on that communicator.
