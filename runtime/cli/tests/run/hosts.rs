@@ -324,12 +324,7 @@ fn the_first_failure_of_all_hosts_decides_the_status() {
 #[test]
 fn a_rank_that_leaves_first_is_named_on_another_host() {
     let options = ["-x", "LONGSHORE_INTERFACE=lo", "-n", "3"];
-    let words = [&HOSTS[..], &options].concat().into_iter().map(str::to_owned).collect();
-    let finished = run(&[words, role("leave_slowly")].concat());
-    let line = "longshore: rank 1 (env) exited with status 3, during its own work; \
-                ending the other 2 ranks";
-    finished.expect(3, &[line]);
-    assert!(finished.stderr.contains("Error: the cause\n"), "{}", finished.stderr);
+    crate::expect_slow_leaver(&[&HOSTS[..], &options].concat());
 }
 
 /// The secret is on no command line and in the environment of no process.
