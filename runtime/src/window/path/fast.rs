@@ -1,8 +1,8 @@
 //! The inlined attempt: an operation that the memo knows, on a target that is mapped.
 //!
-//! Everything here is in the caller's code, takes scalars and captures nothing: an operand in a
-//! struct, or captured by a closure, would be written in words and read as a whole, for which the
-//! processor waits (docs/tuning.md, "Scalar arguments").
+//! All but [`first_permit`] is in the caller's code, takes scalars and captures nothing: an operand
+//! in a struct, or captured by a closure, would be written in words and read as a whole, for which
+//! the processor waits (docs/tuning.md, "Scalar arguments").
 
 use shipable::Element;
 use shipable::reduce::Op;
