@@ -138,12 +138,13 @@ impl Case {
         let letters: String = asked.fields.iter().map(|field| field.letter()).collect();
         let cuts: Vec<_> = self.cuts.iter().map(u64::to_string).collect();
         format!(
-            "{} {} {} {} {} {letters} {}\n",
+            "{} {} {} {} {} {} {}\n",
             if self.large { 'c' } else { 'i' },
             self.count,
             self.low,
             if self.memory.is_empty() { "-".into() } else { hex(&self.memory) },
             cuts.join(","),
+            if letters.is_empty() { "-" } else { &letters },
             self.datatype,
         )
     }

@@ -97,6 +97,13 @@ impl Cases {
             {
                 self.downwards(*count, *blocklength, child)?
             }
+            // MPI-3 removed MPI-1's constructors. Their successors build the same types.
+            Node::Hvector { count, blocklength, stride, child, integer: true } => {
+                Datatype::hvector(*count, *blocklength, *stride, &self.rebuild(child)?)?
+            }
+            Node::Hindexed { blocklengths, displacements, child, integer: true } => {
+                Datatype::hindexed(blocklengths, displacements, &self.rebuild(child)?)?
+            }
             Node::Resized { lb, extent, child } => {
                 return Datatype::resized(*lb, self.extent(*extent), &self.rebuild(child)?);
             }

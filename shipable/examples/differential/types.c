@@ -8,7 +8,7 @@
  *     low     the displacement of their first byte from the buffer's address
  *     memory  the bytes from there on, in hexadecimal; or -
  *     cuts    lengths of messages to receive as the type, separated by commas; or -
- *     asked   a letter for each question: b c t p u e x y, as below
+ *     asked   a letter for each question: b c t p u e x y, as below; or -
  *     type    in the notation
  *
  * The answer has a line for each question, a name and a tab before the text, and then a line with a
