@@ -115,6 +115,14 @@ impl Core {
         count: i64,
         target_type: TargetType<'_>,
     ) -> Result<()> {
+        let (parts, at) = (&self.parts, displacement);
+        if let Some(to) = fast::unlocked(parts, target) {
+            let again =
+                move || fast::transfer(parts, action, span, what, target, at, count, target_type);
+            if fast::locked(parts, to, again).is_some() {
+                return Ok(());
+            }
+        }
         let side = Some(Side { what, span });
         let place = (target, displacement, count, target_type);
         // Two calls, so that the action is a constant in each.
@@ -164,6 +172,26 @@ impl Core {
         result: Option<(Span, What<'_>)>,
         place: (i32, i64, i64, TargetType<'_>),
     ) -> Result<()> {
+        let (parts, (target, at, count, target_type)) = (&self.parts, place);
+        if let Some(to) = fast::unlocked(parts, target) {
+            let again = move || {
+                let result = &result;
+                fast::accumulate(
+                    parts,
+                    action,
+                    memory,
+                    what,
+                    result,
+                    target,
+                    at,
+                    count,
+                    target_type,
+                )
+            };
+            if fast::locked(parts, to, again).is_some() {
+                return Ok(());
+            }
+        }
         let origin = Some(Side { what, span: memory });
         let result = result.map(|(span, what)| Side { what, span });
         self.operate(Operation::new(action, place, origin, result))
@@ -224,6 +252,13 @@ impl Core {
         displacement: i64,
         own: &Type,
     ) -> Result<()> {
+        let (parts, at) = (&self.parts, displacement);
+        if let Some(to) = fast::unlocked(parts, target) {
+            let again = move || fast::swap_span(parts, compare, new, old, target, at, own);
+            if fast::locked(parts, to, again).is_some() {
+                return Ok(());
+            }
+        }
         let what = What::Typed { count: 1, datatype: own, at: 0, native: None };
         let place = (target, displacement, 1, TargetType::Own(own));
         let (origin, result) = (Some(Side { what, span: new }), Some(Side { what, span: old }));
@@ -243,7 +278,11 @@ impl Core {
     ) -> Result<Value<T>> {
         match fast::fetch(&self.parts, &operand, target, displacement, op) {
             Some(old) => Ok(Value::Here(old)),
-            None => self.fetch_otherwise(Action::FetchAndOp(op), &[operand], target, displacement),
+            None => {
+                let again = move || fast::fetch(&self.parts, &operand, target, displacement, op);
+                let action = Action::FetchAndOp(op);
+                self.fetch_otherwise(action, &[operand], target, displacement, again)
+            }
         }
     }
 
@@ -260,13 +299,15 @@ impl Core {
         match fast::swap(&self.parts, &new, &compare, target, displacement) {
             Some(old) => Ok(Value::Here(old)),
             None => {
+                let again = move || fast::swap(&self.parts, &new, &compare, target, displacement);
                 let action = Action::CompareAndSwap;
-                self.fetch_otherwise(action, &[new, compare], target, displacement)
+                self.fetch_otherwise(action, &[new, compare], target, displacement, again)
             }
         }
     }
 
-    /// An operation on one element whose operands are given by value: the new one first.
+    /// An operation on one element whose operands are given by value, the new one first, when the
+    /// attempt has failed. `again` is that attempt.
     #[inline(never)]
     #[track_caller]
     fn fetch_otherwise<T: Element>(
@@ -275,7 +316,13 @@ impl Core {
         operands: &[T],
         target: i32,
         displacement: i64,
+        again: impl FnOnce() -> Option<T>,
     ) -> Result<Value<T>> {
+        if let Some(to) = fast::unlocked(&self.parts, target) {
+            if let Some(old) = fast::locked(&self.parts, to, again) {
+                return Ok(Value::Here(old));
+            }
+        }
         let call = action.call();
         let process = self.parts.process();
         let caller = Location::caller();

@@ -1,6 +1,6 @@
 //! The inlined attempt: an operation that the memo knows, on a target that is mapped.
 //!
-//! All but [`first_permit`] is in the caller's code, takes scalars and captures nothing: an operand
+//! All but [`locked`] is in the caller's code, takes scalars and captures nothing: an operand
 //! in a struct, or captured by a closure, would be written in words and read as a whole, for which
 //! the processor waits (docs/tuning.md, "Scalar arguments").
 
@@ -11,13 +11,12 @@ use super::direct::{PIECE, combine};
 use crate::memory::Span;
 use crate::origin::What;
 use crate::types::{TargetType, Type};
-use crate::window::access::Permit;
 use crate::window::claim::allow;
 use crate::window::memo::Means;
 use crate::window::operation::Action;
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
-use crate::window::state::EpochState;
+use crate::window::state::{Access, EpochState};
 
 /// The byte of a displacement in a target's window.
 #[inline(always)]
@@ -28,24 +27,26 @@ fn base(target: &Target, displacement: i64) -> Option<i64> {
     }
 }
 
-/// The permission to operate on a target.
+/// A mapped target that lock_all hasn't locked yet, which is why the attempt failed.
 #[inline(always)]
-fn permit<'a>(parts: &'a Parts, target: &Target) -> Option<Permit<'a>> {
-    match parts.epochs().permit(target) {
-        None => first_permit(parts, target),
-        permit => permit,
-    }
+pub(in crate::window) fn unlocked(parts: &Parts, target: i32) -> Option<&Target> {
+    let EpochState::LockAll { .. } = parts.epochs().state() else { return None };
+    let target = parts.peers().get(target)?;
+    let is_open = target.access.get() != Access::Closed;
+    (!is_open && target.mapping.get().is_some()).then_some(target)
 }
 
-/// The permission for the first operation on a target within lock_all, which takes its lock. An
-/// error is left to the full check, which finds it again.
+/// Another attempt, with the target's lock. An error is left to the full check, which finds it
+/// again.
 #[cold]
 #[inline(never)]
-fn first_permit<'a>(parts: &'a Parts, target: &Target) -> Option<Permit<'a>> {
-    match parts.epochs().state() {
-        EpochState::LockAll { .. } => allow(parts, target).ok(),
-        _ => None,
-    }
+pub(in crate::window) fn locked<R>(
+    parts: &Parts,
+    target: &Target,
+    attempt: impl FnOnce() -> Option<R>,
+) -> Option<R> {
+    allow(parts, target).ok()?;
+    attempt()
 }
 
 /// A put or get.
@@ -65,7 +66,7 @@ pub(in crate::window) fn transfer(
     let run = parts.memo().run(own)?;
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
-    let permit = permit(parts, target)?;
+    let permit = parts.epochs().permit(target)?;
     let is_own = own.is_of(parts.process().names());
     if !is_own || !what.is_plain(count as u64, own.compiled()) {
         return None;
@@ -105,7 +106,7 @@ pub(in crate::window) fn accumulate(
     let TargetType::Own(own) = target_type else { return None };
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
-    let permit = permit(parts, target)?;
+    let permit = parts.epochs().permit(target)?;
     let prepared = parts.memo().direct(action, own).borrow();
     let Some(Means::Combine(run, reduction)) = prepared.if_direct(action, own) else { return None };
     let is_own = own.is_of(parts.process().names());
@@ -143,7 +144,7 @@ pub(in crate::window) fn fetch<T: Element>(
     let action = Action::FetchAndOp(op);
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
-    let permit = permit(parts, target)?;
+    let permit = parts.epochs().permit(target)?;
     let prepared = parts.memo().value(action).borrow();
     let Some(Means::Combine(_, reduction)) = prepared.if_value::<T>(action) else {
         return None;
@@ -166,7 +167,7 @@ pub(in crate::window) fn swap<T: Element>(
 ) -> Option<T> {
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
-    let permit = permit(parts, target)?;
+    let permit = parts.epochs().permit(target)?;
     let action = Action::CompareAndSwap;
     let prepared = parts.memo().value(action).borrow();
     let Some(Means::Swap(swap)) = prepared.if_swap::<T>() else { return None };
@@ -190,7 +191,7 @@ pub(in crate::window) fn fetch_span(
 ) -> Option<()> {
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
-    let permit = permit(parts, target)?;
+    let permit = parts.epochs().permit(target)?;
     let prepared = parts.memo().direct(action, own).borrow();
     let Some(Means::Combine(run, reduction)) = prepared.if_direct(action, own) else { return None };
     if !own.is_of(parts.process().names()) {
@@ -215,7 +216,7 @@ pub(in crate::window) fn swap_span(
 ) -> Option<()> {
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
-    let permit = permit(parts, target)?;
+    let permit = parts.epochs().permit(target)?;
     let action = Action::CompareAndSwap;
     let prepared = parts.memo().direct(action, own).borrow();
     let Some(Means::Swap(swap)) = prepared.if_direct(action, own) else { return None };
