@@ -58,6 +58,10 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
             show.wire(0)?;
             show.memories((0, bytes_of(&last).as_slice()), (1, &before, &memory_of(&window)?))?;
         }
+        if step == 1 && size > 1 {
+            show.say("step 2 sends no form, since rank 1 knows it by its id")?;
+            show.wire(0)?;
+        }
         window.read(0, &mut field)?;
         field = relax(&field, WIDTH);
         window.write(0, &field)?;

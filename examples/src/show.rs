@@ -185,35 +185,45 @@ impl<'a> Show<'a> {
     }
 }
 
-/// A line on a frame that matters to the reader: a form or an operation that was sent, or a refusal
+/// Space before the second line on a frame.
+const INDENT: &str = "                  ";
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+}
+
+/// The lines on a frame that matters to the reader: a form or an operation that was sent, or a refusal
 /// that was received. `None` for any other frame.
 fn summary(frame: &Tapped, description: &Description) -> Option<String> {
     let text = description.text.as_deref().unwrap_or_default();
     match (description.kind, frame.direction) {
         (Kind::Define, Direction::Sent) => {
-            let tag = description.tag.unwrap_or("of an unknown tag");
+            let tag = description.tag.unwrap_or("unknown");
             let program =
                 text.strip_prefix(tag).and_then(|text| text.strip_prefix(": ")).unwrap_or(text);
-            let form = &frame.bytes[description.header.min(frame.bytes.len())..];
-            let shown = form
-                .iter()
-                .take(24)
-                .map(|byte| format!("{byte:02x}"))
-                .collect::<Vec<_>>()
-                .join(" ");
+            let form = frame.bytes.get(description.header..)?;
+            let shown = hex(&form[..form.len().min(24)]);
             let more = if form.len() > 24 { " ..." } else { "" };
             Some(format!(
-                "form {}, {tag}, {} bytes: {program}\n                  {shown}{more}",
-                description.form?, description.payload
+                "form {}, tag {:02x} ({tag}), {} bytes: {program}\n{INDENT}{shown}{more}",
+                description.form?,
+                form.first()?,
+                description.payload
             ))
         }
         (Kind::Put | Kind::Get, Direction::Sent) => {
             let (displacement, count) = description.target?;
             let verb = if description.kind == Kind::Put { "put of" } else { "get of" };
+            let id = description.form_at.as_ref()?;
             Some(format!(
                 "{verb} {} bytes after a header of {}: {count} x form {} at displacement \
-                 {displacement}",
-                description.stream?, description.header, description.form?
+                 {displacement}\n{INDENT}bytes {} to {} name the form: {}",
+                description.stream?,
+                description.header,
+                description.form?,
+                id.start,
+                id.end - 1,
+                hex(frame.bytes.get(id.clone())?)
             ))
         }
         (Kind::Refuse, Direction::Received) => Some(format!("refused: {text}")),

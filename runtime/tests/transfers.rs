@@ -7,7 +7,7 @@ use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
     ANY_SOURCE, ANY_TAG, Architecture, Class, Communicator, Datatype, Destination, Info, LockType,
-    Origin, Rank, Window,
+    Origin, PROC_NULL, Rank, Window,
 };
 
 const UNLIKE: [Architecture; 3] = [Architecture::S390X, Architecture::NATIVE, Architecture::I686];
@@ -262,6 +262,33 @@ fn types_are_defined_once_and_retired() {
     let kinds: Vec<_> = kinds[0].iter().map(|(kind, tag, _)| (*kind, *tag)).collect();
     let put = (Kind::Put, None);
     assert_eq!(kinds, [(Kind::Define, Some("portable")), put, put, put, (Kind::Retire, None)]);
+}
+
+/// Like ranks reach memory directly on one host, and with LONGSHORE_SIM_HOSTS through the network.
+#[test]
+fn puts_into_reachable_memory_send_no_form() {
+    let options = Options { adversary: None, check: Checking::Off, ..Options::default() };
+    let kinds = run_shared(2, &options, |rank| {
+        let world = rank.world();
+        let values = vec![1.5f64; 1 << 17];
+        let mut window = Window::allocate(world, 1 << 20, 8, &Info::default()).unwrap();
+        let doubles = Datatype::contiguous(1 << 17, &Datatype::double()).unwrap();
+        let doubles = rank.commit(&doubles).unwrap();
+        rank.tap(true);
+        let target = if world.rank() == 0 { 1 } else { PROC_NULL };
+        window.fence(|epoch| epoch.put(&values, target, 0, 1, &doubles)).unwrap();
+        let frames = rank.tapped();
+        if world.rank() == 1 {
+            let mut found = vec![0f64; 1 << 17];
+            window.read(0, &mut found).unwrap();
+            assert!(found == values);
+        }
+        window.free().unwrap();
+        rank.finalize().unwrap();
+        let kinds = frames.iter().filter_map(|frame| longshore::wire::describe(&frame.bytes));
+        kinds.filter(|frame| frame.form.is_some()).map(|frame| frame.kind).collect::<Vec<_>>()
+    });
+    assert_eq!(kinds.unwrap(), [[], []]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ const COMMANDS: [&str; 5] = ["run", "info", "inspect", "demo", "bench"];
 
 fn longshore(words: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
-    for name in ["CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "NO_COLOR"] {
+    for name in ["CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LONGSHORE_ADVERSARY", "NO_COLOR"] {
         command.env_remove(name);
     }
     command.args(words).envs(environment.iter().copied()).output().unwrap()
@@ -37,4 +37,16 @@ fn colours_can_be_forced_and_refused() {
     assert!(!has_colours(&[]), "a pipe has no colours");
     assert!(has_colours(&[("CLICOLOR_FORCE", "1")]));
     assert!(!has_colours(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+}
+
+#[test]
+fn the_demo_shows_one_form_and_its_id_in_each_put_processes() {
+    let Output { status, stdout, stderr } = longshore(&["demo", "halo"], &[]);
+    let shown = String::from_utf8(stdout).unwrap();
+    assert!(status.success(), "{shown}{}", String::from_utf8_lossy(&stderr));
+    let count = |text: &str| shown.matches(text).count();
+    let form = "form 1, tag 50 (portable), 12 bytes: 0 = d; 1 = 0 x 1 every 6 count 8\n";
+    assert_eq!(count(form), 1, "{shown}");
+    assert_eq!(count("1 x form 1 at displacement 0\n"), 2, "{shown}");
+    assert_eq!(count("bytes 24 to 31 name the form: 01 00 00 00 00 00 00 00\n"), 2, "{shown}");
 }

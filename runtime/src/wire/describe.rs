@@ -1,6 +1,7 @@
 //! Descriptions of frames in words, for the demo, traces and bug reports.
 
 use std::fmt;
+use std::ops::Range;
 
 use shipable::Form;
 use shipable::form::Limits;
@@ -19,6 +20,8 @@ pub struct Description {
     pub operation: Option<u64>,
     /// The id of the form that the frame defines, retires or names.
     pub form: Option<u64>,
+    /// The bytes of the frame that name the form of an operation: its id, little-endian.
+    pub form_at: Option<Range<usize>>,
     /// The tag of the form that the frame defines: `portable` or `locale-specific`.
     pub tag: Option<&'static str>,
     /// The text of the form or control message that the frame carries.
@@ -50,6 +53,7 @@ pub fn describe(bytes: &[u8]) -> Option<Description> {
         window: None,
         operation: None,
         form: None,
+        form_at: None,
         tag: None,
         text: None,
         target: None,
@@ -116,6 +120,7 @@ impl Description {
                 self.window = Some(header.context);
                 self.operation = Some(header.operation);
                 self.form = Some(header.form);
+                self.form_at = Some(header.form_at());
                 self.target = Some((header.displacement, header.count));
                 self.text = Op::from_wire(header.tag & 0x7f).map(|op| op.to_string());
             }
@@ -123,6 +128,7 @@ impl Description {
                 self.window = Some(header.context);
                 self.operation = Some(header.operation);
                 self.form = Some(header.form);
+                self.form_at = Some(header.form_at());
                 self.target = Some((header.displacement, header.count));
             }
             Kind::Reply => {

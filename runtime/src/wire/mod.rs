@@ -11,6 +11,8 @@
 mod control;
 mod describe;
 
+use std::ops::Range;
+
 pub(crate) use control::{
     CONTROL_LIMIT, Founding, Hello, Introduction, PROTOCOL, Refusal, hello_limit, tag_to_wire,
 };
@@ -223,6 +225,11 @@ impl Header {
             signature: 0,
             small: false,
         }
+    }
+
+    /// The bytes of the header that hold the form's id.
+    fn form_at(&self) -> Range<usize> {
+        if self.small { 24..32 } else { 32..40 }
     }
 
     /// Bytes of the header in a frame that has all data: of the small one, if it can hold the
