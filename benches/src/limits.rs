@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
 use multiversion::multiversion;
 
 use crate::case::{Bench, Case};
@@ -99,7 +100,7 @@ fn lowest(times: &[f64]) -> f64 {
 
 /// Measures half round trips of a cache line between the first two cores, in microseconds.
 fn trips(calls: u32, rounds: u32) -> Result<Vec<f64>, Failure> {
-    let number = Arc::new(AtomicU64::new(0));
+    let number = Arc::new(CachePadded::new(AtomicU64::new(0)));
     let other = number.clone();
     let answers = thread::spawn(move || {
         pin(1);

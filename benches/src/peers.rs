@@ -7,9 +7,10 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crossbeam_channel::{RecvTimeoutError, unbounded};
 
 use crate::case::{Bench, Case};
 use crate::row::{Answer, Outcome, Refusal, Sample};
@@ -306,7 +307,7 @@ fn name(version: &str) -> Option<String> {
 fn run(mut command: Command, mut line: impl FnMut(String)) -> io::Result<ExitStatus> {
     let mut job = Running(command.stdout(Stdio::piped()).spawn()?);
     let output = job.0.stdout.take().map(BufReader::new);
-    let (sender, lines) = mpsc::channel();
+    let (sender, lines) = unbounded();
     // Ends with the last rank. It isn't joined, because a rank may outlive a killed mpiexec.
     thread::spawn(move || {
         for line in output.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {

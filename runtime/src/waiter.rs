@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
 use longshore_transport::Doorbell;
 
 /// Checks of a word in shared memory before a call polls the engine. They apply only if every rank
@@ -83,7 +84,7 @@ pub(crate) struct Waiter {
     /// Notified when no call waits any more.
     left: Condvar,
     /// The number of threads that sleep or are about to.
-    sleepers: AtomicU32,
+    sleepers: CachePadded<AtomicU32>,
 }
 
 /// The waiting threads of a rank.
@@ -124,7 +125,7 @@ impl Waiter {
             threads: Mutex::default(),
             woken: Condvar::new(),
             left: Condvar::new(),
-            sleepers: AtomicU32::new(0),
+            sleepers: CachePadded::new(AtomicU32::new(0)),
         }
     }
 

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use crossbeam_utils::CachePadded;
 use divan::Bencher;
 use divan::counter::BytesCount;
 use longshore_benches::pin;
@@ -108,21 +109,19 @@ fn stream(bencher: Bencher, length: usize) {
 /// A round trip of a cache line.
 #[divan::bench(sample_size = 200)]
 fn cache_line(bencher: Bencher) {
-    #[repr(align(128))]
-    struct Line(AtomicU64);
-    let (line, mut round) = (Line(AtomicU64::new(0)), 0);
+    let (line, mut round) = (CachePadded::new(AtomicU64::new(0)), 0);
     // Odd numbers are requests, even numbers are answers.
     let answer = || {
-        let number = line.0.load(Ordering::Acquire);
+        let number = line.load(Ordering::Acquire);
         if number % 2 == 1 {
-            line.0.store(number + 1, Ordering::Release);
+            line.store(number + 1, Ordering::Release);
         }
     };
     beside(answer, || {
         bencher.bench_local(|| {
-            line.0.store(round + 1, Ordering::Release);
+            line.store(round + 1, Ordering::Release);
             round += 2;
-            while line.0.load(Ordering::Acquire) != round {
+            while line.load(Ordering::Acquire) != round {
                 std::hint::spin_loop();
             }
         });

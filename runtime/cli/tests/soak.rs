@@ -27,7 +27,7 @@ use longshore::{
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use shipable::oracle::Random;
-use support::{start, variable};
+use support::{HANG, reader, start, variable};
 
 /// The number of elements of each rank's window.
 const LEN: usize = 90;
@@ -525,7 +525,7 @@ fn soak(seed: u64) {
     let mut run = start(&words);
     let mut killed = false;
     let stderr = run.await_waiting(size);
-    let stderr = thread::spawn(move || std::io::read_to_string(stderr).unwrap());
+    let stderr = reader(Some(stderr));
     if random.chance(4) {
         thread::sleep(Duration::from_micros(random.below(200_000)));
         let victim = random.index(size).to_string();
@@ -535,7 +535,8 @@ fn soak(seed: u64) {
         killed = pid.is_some_and(|pid| kill(Pid::from_raw(pid), Signal::SIGKILL).is_ok());
     }
     let status = run.finish().status;
-    let stderr = stderr.join().unwrap();
+    let stderr = stderr.recv_timeout(HANG).unwrap();
+    let stderr = String::from_utf8_lossy(&stderr);
     let sound = status == 0 || killed && status == 128 + Signal::SIGKILL as i32;
     assert!(sound, "seed {seed}: status {status}\n{stderr}");
 }

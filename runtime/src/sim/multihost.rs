@@ -84,9 +84,9 @@ pub(super) fn run(of: Vec<u32>, options: &Options, body: Body<'_>) -> Result<()>
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
-    use std::sync::{Barrier, Mutex};
+    use std::sync::Barrier;
 
+    use crossbeam_channel::bounded;
     use longshore_transport::Cause;
     use shipable::Class;
 
@@ -97,8 +97,8 @@ mod tests {
     /// too. Rank 2 still has a connection to rank 1, but must not wait for it.
     #[test]
     fn a_rank_that_is_lost_to_a_host_waits_for_none_of_its_ranks() {
-        let (failed, awaited) = channel();
-        let (awaited, connected) = (Mutex::new(awaited), Barrier::new(3));
+        let (failed, awaited) = bounded(2);
+        let connected = Barrier::new(3);
         let within = Duration::from_secs(30);
         let body = |rank: Rank| {
             let (world, mut word) = (rank.world(), [0i32]);
@@ -108,7 +108,7 @@ mod tests {
                     connected.wait();
                     rank.process().segment().mark(2, RankState::Dead(Cause::Lost));
                     let class = world.recv(&mut word, 2, 0).unwrap_err().class();
-                    (class, awaited.lock().unwrap().recv_timeout(within).is_ok())
+                    (class, awaited.recv_timeout(within).is_ok())
                 }
                 1 => {
                     world.send(&[1], 2, 0).unwrap();
@@ -117,7 +117,7 @@ mod tests {
                     let class = world.recv(&mut word, 2, 0).unwrap_err().class();
                     // Until rank 2 has failed, this rank sends nothing from which rank 2 could
                     // learn of its loss.
-                    (class, awaited.lock().unwrap().recv_timeout(within).is_ok())
+                    (class, awaited.recv_timeout(within).is_ok())
                 }
                 _ => {
                     world.recv(&mut word, 1, 0).unwrap();

@@ -23,11 +23,11 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use std::{fs, io, ptr};
 
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{
     KeepAlive, SockType, TcpKeepCount, TcpKeepIdle, TcpKeepInterval, TcpUserTimeout,
@@ -93,7 +93,7 @@ impl Keeper {
     /// Starts the thread for all connections between `ends`.
     pub(super) fn start(ends: Ends, patience: Duration) -> io::Result<Keeper> {
         let pause = (patience / ROUNDS).clamp(Duration::from_millis(100), Duration::from_secs(5));
-        let (held, end) = mpsc::channel();
+        let (held, end) = bounded(0);
         let keep = move || {
             while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 // If the sockets can't be listed now, the next round checks them.

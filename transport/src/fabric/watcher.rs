@@ -9,9 +9,12 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_utils::CachePadded;
 
 use super::handles::Network;
 use super::rma::RmaEndpoint;
@@ -32,11 +35,14 @@ pub(super) struct Watch {
     segment: Segment,
     rank: u32,
     orders: Mutex<Orders>,
-    given: Condvar,
+    /// Wakes the thread for new orders. The orders are a state and not messages: a rank that calls
+    /// in a loop changes them often while the thread sleeps on the descriptors. So one message is
+    /// enough, and a full channel is no failure.
+    news: Sender<()>,
     /// Whether there may be events of connections.
     due: AtomicBool,
     /// The number of times that the rank has polled or sent.
-    uses: AtomicU32,
+    uses: CachePadded<AtomicU32>,
 }
 
 #[derive(Default)]
@@ -72,13 +78,14 @@ impl Watcher {
         segment: Segment,
         rank: u32,
     ) -> io::Result<Watcher> {
+        let (news, arrived) = bounded(1);
         let watch = Arc::new(Watch {
             segment,
             rank,
             orders: Mutex::default(),
-            given: Condvar::new(),
+            news,
             due: AtomicBool::new(true),
-            uses: AtomicU32::new(0),
+            uses: CachePadded::new(AtomicU32::new(0)),
         });
         let (alarm, heard) = UnixStream::pair()?;
         let serve = {
@@ -86,7 +93,7 @@ impl Watcher {
             move || {
                 let may_wait =
                     || network.may_wait() && rma.as_ref().is_none_or(|rma| rma.may_wait());
-                watch.serve(may_wait, descriptors, &heard);
+                watch.serve(&arrived, may_wait, descriptors, &heard);
             }
         };
         let builder = Builder::new().name("longshore-fabric".to_owned());
@@ -114,7 +121,7 @@ impl Watcher {
 impl Drop for Watcher {
     fn drop(&mut self) {
         self.watch.orders().end = true;
-        self.watch.given.notify_all();
+        self.watch.wake();
         self.alarm = None;
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been reported already.
@@ -128,13 +135,49 @@ impl Watch {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Wakes the thread, if it waits for orders.
+    fn wake(&self) {
+        let _ = self.news.try_send(());
+    }
+
     /// Orders a watch, because the bell is armed. `waits` is whether a thread waits for more than
     /// requests.
     fn keep_watch(&self, waits: bool) {
         let mut orders = self.orders();
         (orders.watch, orders.eager) = (true, waits || orders.needed);
         if std::mem::take(&mut orders.idle) {
-            self.given.notify_one();
+            drop(orders);
+            self.wake();
+        }
+    }
+
+    /// Waits until the bell is armed, or the thread has to end.
+    fn await_order(&self, news: &Receiver<()>) {
+        loop {
+            let mut orders = self.orders();
+            orders.idle = !orders.watch && !orders.end;
+            if !orders.idle {
+                return;
+            }
+            drop(orders);
+            // It can't fail: this end of the channel and the other have one owner.
+            let _ = news.recv();
+        }
+    }
+
+    /// Waits for a time, and returns whether an eager sleeper, or the end, has cut it short.
+    fn is_hurried_within(&self, news: &Receiver<()>, delay: Duration) -> bool {
+        let deadline = Instant::now() + delay;
+        loop {
+            let orders = self.orders();
+            if orders.now || orders.end {
+                return true;
+            }
+            drop(orders);
+            // Older news may be about what these orders say already.
+            if news.recv_deadline(deadline) == Err(RecvTimeoutError::Timeout) {
+                return false;
+            }
         }
     }
 
@@ -142,28 +185,23 @@ impl Watch {
     /// bell, unless the bell is disarmed meanwhile.
     fn serve(
         &self,
+        news: &Receiver<()>,
         may_wait: impl Fn() -> bool,
         [events, completions, accesses]: [Option<RawFd>; 3],
         alarm: &UnixStream,
     ) {
         let descriptors = [events, completions, accesses, Some(alarm.as_raw_fd())];
         loop {
-            let mut orders = self.orders();
-            while !orders.watch && !orders.end {
-                orders.idle = true;
-                orders = self.given.wait(orders).unwrap_or_else(PoisonError::into_inner);
-            }
-            orders.idle = false;
-            let early = |orders: &mut Orders| !orders.now && !orders.end;
-            while early(&mut orders) {
+            self.await_order(news);
+            loop {
                 let before = self.uses.load(Relaxed);
-                let waited = self.given.wait_timeout_while(orders, DELAY, early);
-                orders = waited.unwrap_or_else(PoisonError::into_inner).0;
+                let hurries = self.is_hurried_within(news, DELAY);
                 // If a blocking call has disarmed the bell, there is nothing to watch.
-                if self.uses.load(Relaxed) == before || !orders.watch {
+                if hurries || self.uses.load(Relaxed) == before || !self.orders().watch {
                     break;
                 }
             }
+            let mut orders = self.orders();
             if orders.end {
                 return;
             }
@@ -222,7 +260,7 @@ impl Doorbell for Bell {
         let mut orders = self.0.orders();
         if orders.watch && orders.eager && !orders.now {
             orders.now = true;
-            self.0.given.notify_one();
+            self.0.wake();
         }
         drop(orders);
         self.0.segment.sleep(self.0.rank, at_most);

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::{Receiver, bounded};
 use nix::unistd::Pid;
 
 /// A time that only a hang exceeds, also on the slowest machine.
@@ -85,8 +86,9 @@ impl LaunchedJob {
         };
         self.expect_nothing_left();
         let status = status.code().or(status.signal().map(|signal| -signal)).unwrap();
-        let stderr = String::from_utf8_lossy(&stderr.join().unwrap()).into_owned();
-        Finished { status, stdout: stdout.join().unwrap(), stderr }
+        // No process of the job is left that could keep the pipes open.
+        let stderr = String::from_utf8_lossy(&stderr.recv_timeout(HANG).unwrap()).into_owned();
+        Finished { status, stdout: stdout.recv_timeout(HANG).unwrap(), stderr }
     }
 
     /// The processes with the job's mark, except the started process itself.
@@ -135,14 +137,18 @@ pub fn await_waiting(stderr: &mut impl BufRead, count: usize) {
     }
 }
 
-fn reader(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
+/// Reads a pipe to its end in a thread of its own. The channel brings all bytes at the end.
+pub fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, read) = bounded(1);
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
             pipe.read_to_end(&mut bytes).unwrap();
         }
-        bytes
-    })
+        // A test that has failed receives nothing.
+        let _ = sender.send(bytes);
+    });
+    read
 }
 
 impl Finished {
