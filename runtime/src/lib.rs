@@ -46,6 +46,7 @@ mod check;
 mod communicator;
 mod control;
 mod counter;
+mod dropped;
 pub mod endpoint;
 mod engine;
 pub mod error;

@@ -12,6 +12,7 @@ use shipable::{
     Architecture, Bounds, Committed, Datatype, Element, Form, Leaf, Program, Signature, Tag,
 };
 
+use crate::dropped::Dropped;
 use crate::error::{Error, ErrorKind, Result};
 use crate::object::{Cacheable, Card, Names, attributes, sealed};
 
@@ -108,7 +109,7 @@ impl Drop for Identity {
     fn drop(&mut self) {
         // Peers know only forms that were shipped.
         if self.shipped.get().is_some() {
-            self.names.retire(self.id);
+            self.names.dropped().push(Dropped::Form(self.id));
         }
     }
 }

@@ -212,11 +212,6 @@ impl State {
         self.shipped.define(peer, target_type, &self.peers, &mut self.outbox)
     }
 
-    /// Informs peers of types that are gone.
-    pub(super) fn retire_forms(&mut self) {
-        self.shipped.retire(&mut self.outbox);
-    }
-
     /// Expects the answer to an operation that fetches.
     pub(crate) fn expect(&mut self, operation: Operation, fetch: Fetch) {
         self.operations.expect(operation, fetch);

@@ -33,6 +33,7 @@
 
 mod calls;
 mod completion;
+mod drops;
 mod hello;
 mod locks;
 mod loss;
@@ -63,6 +64,7 @@ use crate::object::Names;
 use crate::tap::Tap;
 use crate::wire::{Brief, CONTROL_LIMIT, Founding, Frame, Header, Kind, hello_limit};
 
+use drops::Drops;
 use hello::Introductions;
 use locks::Locks;
 use meetings::Meetings;
@@ -111,6 +113,7 @@ pub(crate) struct State {
     operations: Operations,
     target: Target,
     shipped: ShippedForms,
+    drops: Drops,
     locks: Locks,
     messages: Messages,
     meetings: Meetings,
@@ -135,7 +138,8 @@ impl Engine {
             streams: Streams::new(me.size),
             operations: Operations::default(),
             target: Target::new(me.size),
-            shipped: ShippedForms::new(me.size, names),
+            shipped: ShippedForms::new(me.size),
+            drops: Drops::new(names),
             locks: Locks::new(me.rank),
             messages: Messages::default(),
             meetings: Meetings::default(),

@@ -17,7 +17,6 @@ impl Engine {
     /// Takes in the frames that have arrived, and sends those for which there is room. Returns true
     /// if anything moved.
     pub(crate) fn progress(&mut self) -> bool {
-        self.state.retire_forms();
         let mut moved = self.receive();
         if self.state.peers.has_leaving() {
             self.drain();
@@ -150,6 +149,10 @@ impl Engine {
 
     /// Takes in a batch of frames; true if there was one.
     fn receive(&mut self) -> bool {
+        // A receive that is dropped must not match a frame of this batch.
+        if self.state.drops.are_due() {
+            self.state.end_dropped();
+        }
         for taken in 0..BATCH {
             if taken > 0 && self.link.is_spent() {
                 return true;

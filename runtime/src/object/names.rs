@@ -1,22 +1,24 @@
-//! The identity of a rank in its types and keyvals, the ids that it gives to forms, and its free
-//! handlers.
+//! The identity of a rank in its types and keyvals, the ids that it gives to forms, what it has
+//! dropped, and its free handlers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crossbeam_utils::CachePadded;
+
 use super::Holder;
+use crate::dropped::DroppedQueue;
 
 /// A handler that is called when a type is freed; see
 /// [`Rank::type_free_handler`](crate::Rank::type_free_handler).
 pub(crate) type FreeHandler = Arc<dyn Fn(&Holder<'_>) + Send + Sync>;
 
-/// The ids of a rank's forms, with those that are no longer in use. The value also identifies the
-/// rank: types and keyvals with another one belong to another rank.
+/// The ids of a rank's forms, and the queue of what its threads have dropped. The value also
+/// identifies the rank: types and keyvals with another one belong to another rank.
 #[derive(Default)]
 pub(crate) struct Names {
-    last: AtomicU64,
-    retired: Mutex<Vec<u64>>,
-    retirements: AtomicU64,
+    last: CachePadded<AtomicU64>,
+    dropped: DroppedQueue,
     free_handlers: Mutex<Vec<FreeHandler>>,
 }
 
@@ -26,20 +28,10 @@ impl Names {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Records that an id is no longer in use.
-    pub(crate) fn retire(&self, id: u64) {
-        self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(id);
-        self.retirements.fetch_add(1, Ordering::Release);
-    }
-
-    /// The number of ids retired so far, readable without a lock.
-    pub(crate) fn retirements(&self) -> u64 {
-        self.retirements.load(Ordering::Acquire)
-    }
-
-    /// The ids retired since the last call.
-    pub(crate) fn take_retired(&self) -> Vec<u64> {
-        std::mem::take(&mut self.retired.lock().unwrap_or_else(PoisonError::into_inner))
+    /// What the rank's threads have dropped and its engine still holds.
+    #[inline]
+    pub(crate) fn dropped(&self) -> &DroppedQueue {
+        &self.dropped
     }
 
     pub(crate) fn add_free_handler(&self, handler: FreeHandler) {

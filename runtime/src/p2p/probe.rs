@@ -6,6 +6,7 @@ use shipable::Architecture;
 
 use super::{NULL_STATUS, in_group};
 use crate::communicator::Communicator;
+use crate::dropped::Dropped;
 use crate::engine::{Arrival, Channel, Pattern, State, Status};
 use crate::error::Result;
 use crate::group::PROC_NULL;
@@ -129,7 +130,7 @@ impl Matched {
 impl Drop for Matched {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            self.communicator.process().engine().state().discard_claimed(number);
+            self.communicator.process().names().dropped().push(Dropped::Claimed(number));
         }
     }
 }

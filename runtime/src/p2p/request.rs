@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{NULL_STATUS, checked_tag, in_group};
 use crate::communicator::Communicator;
+use crate::dropped::Dropped;
 use crate::engine::{Channel, State, Status};
 use crate::error::{ErrorKind, Result};
 use crate::given::{Given, Taken};
@@ -80,6 +81,11 @@ impl<M: Memory> Pending<M> {
         })
     }
 
+    /// Hands the request to the engine, which holds its memory until it ends.
+    fn drop_request(&self, dropped: Dropped) {
+        self.communicator.process().names().dropped().push(dropped);
+    }
+
     /// Returns the memory. The engine must no longer use it.
     fn give_back(&mut self) -> Result<M> {
         let memory = self.memory.take().and_then(Arc::into_inner);
@@ -113,7 +119,7 @@ impl<M: Memory> Sending<M> {
 impl<M: Memory> Drop for Sending<M> {
     fn drop(&mut self) {
         if let Some(number) = self.pending.number {
-            self.pending.communicator.process().engine().state().forget_send(number);
+            self.pending.drop_request(Dropped::Send(number));
         }
     }
 }
@@ -183,7 +189,7 @@ impl<M: Memory> Receiving<M> {
 impl<M: Memory> Drop for Receiving<M> {
     fn drop(&mut self) {
         if let Some(number) = self.pending.number {
-            self.pending.communicator.process().engine().state().abandon(number);
+            self.pending.drop_request(Dropped::Receive(number));
         }
     }
 }
@@ -267,5 +273,46 @@ impl Communicator {
         };
         let caller = Location::caller();
         start().map_err(|error| self.raise(error.at(|| self.toward("irecv", source)), caller))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crossbeam_channel::bounded;
+
+    use crate::sim::{Options, run};
+
+    /// Another thread may hold the engine for long: it moves megabytes, or waits for the network.
+    #[test]
+    fn a_dropped_request_does_not_wait_for_the_engine() {
+        let body = |rank: crate::Rank| {
+            let alone = rank.alone();
+            let receiving = alone.irecv(vec![0i32], 0, 5).unwrap();
+            // Long enough to be announced, and never received.
+            let sending = alone.isend(vec![1u8; 1 << 20], 0, 6).unwrap();
+            alone.send(&[7i32], 0, 7).unwrap();
+            let claimed = alone.mprobe(0, 7).unwrap();
+            let (done, dropped) = bounded(1);
+            let engine = rank.process().engine();
+            let in_time = std::thread::scope(|scope| {
+                scope.spawn(move || {
+                    drop((receiving, sending, claimed));
+                    done.send(())
+                });
+                let in_time = dropped.recv_timeout(Duration::from_secs(30)).is_ok();
+                drop(engine);
+                in_time
+            });
+            // The dropped receive gets no message, and the dropped send sends its own.
+            alone.send(&[8i32], 0, 5).unwrap();
+            let (mut word, mut long) = ([0i32], vec![0u8; 1 << 20]);
+            alone.recv(&mut long, 0, 6).unwrap();
+            alone.recv(&mut word, 0, 5).unwrap();
+            rank.finalize().unwrap();
+            (in_time, word[0], long[0])
+        };
+        assert_eq!(run(1, &Options::default(), body).unwrap(), [(true, 8, 1)]);
     }
 }

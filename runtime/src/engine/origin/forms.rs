@@ -1,12 +1,9 @@
 //! The forms of this rank's types that peers know by their ids.
 
-use std::sync::Arc;
-
 use crate::engine::outbox::{Outbox, Outgoing, Purpose, Source};
 use crate::engine::peers::Peers;
 use crate::error::{ErrorKind, Result};
 use crate::numbers::NumberSet;
-use crate::object::Names;
 use crate::types::TargetType;
 use crate::wire::{Brief, Header, Kind, tag_to_wire};
 
@@ -14,15 +11,11 @@ use crate::wire::{Brief, Header, Kind, tag_to_wire};
 /// names it.
 pub(in crate::engine) struct ShippedForms {
     known: Vec<NumberSet<u64>>,
-    names: Arc<Names>,
-    /// The count of retired ids up to which peers have been informed.
-    retirements: u64,
 }
 
 impl ShippedForms {
-    pub(in crate::engine) fn new(size: u32, names: Arc<Names>) -> ShippedForms {
-        let known = (0..size).map(|_| NumberSet::default()).collect();
-        ShippedForms { known, names, retirements: 0 }
+    pub(in crate::engine) fn new(size: u32) -> ShippedForms {
+        ShippedForms { known: (0..size).map(|_| NumberSet::default()).collect() }
     }
 
     /// Whether a peer knows a form.
@@ -63,19 +56,12 @@ impl ShippedForms {
         Ok(())
     }
 
-    /// Informs peers of ids whose types are gone.
-    pub(in crate::engine) fn retire(&mut self, out: &mut Outbox) {
-        let retirements = self.names.retirements();
-        if retirements == self.retirements {
-            return;
-        }
-        self.retirements = retirements;
-        for id in self.names.take_retired() {
-            for (peer, known) in (0..).zip(&mut self.known) {
-                if known.remove(&id) {
-                    let brief = Brief { kind: Kind::Retire, context: 0, operation: id, value: 0 };
-                    out.push_brief(peer, brief);
-                }
+    /// Informs the peers that know a form that its types are gone.
+    pub(in crate::engine) fn retire(&mut self, id: u64, out: &mut Outbox) {
+        for (peer, known) in (0..).zip(&mut self.known) {
+            if known.remove(&id) {
+                let brief = Brief { kind: Kind::Retire, context: 0, operation: id, value: 0 };
+                out.push_brief(peer, brief);
             }
         }
     }
