@@ -100,8 +100,8 @@ pub use shipable;
 pub use shipable::flat::CommunicatorDescription;
 pub use shipable::reduce::Op;
 pub use shipable::{
-    Architecture, Bounds, Class, Data, Datatype, Distribution, Element, Form, Order, Shipable,
-    Signature, Tag, TypeClass, address, arch, c, fortran,
+    Architecture, Bounds, Class, Data, Datatype, Distribution, Element, Enum, Enumeration, Form,
+    Order, Shipable, Signature, Tag, TypeClass, address, arch, c, fortran,
 };
 pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, IntoTargetType, TargetType, Type};

@@ -72,7 +72,7 @@ pub use basic::{Basic, Leaf};
 pub use bounds::Bounds;
 pub use committed::Committed;
 pub use datatype::{Datatype, Distribution, Order, TypeClass};
-pub use element::{Data, Element, c, fortran};
+pub use element::{Data, Element, Enum, Enumeration, c, fortran};
 pub use error::{Class, Error, Result};
 pub use form::{Form, Tag};
 pub use memory::{View, ViewMut};

@@ -4,7 +4,10 @@
 use std::marker::PhantomData;
 
 use shipable::oracle::expand;
-use shipable::{Architecture, Committed, Element, Partial, Shipable, c, element, fortran};
+use shipable::{
+    Architecture, Class, Committed, Element, Enum, Enumeration, Partial, Shipable, c, element,
+    fortran,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Shipable)]
 #[repr(C)]
@@ -103,6 +106,22 @@ struct Quantity<U: Copy + Send + Sync + 'static> {
 #[repr(C)]
 struct Kelvin;
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Shipable)]
+#[repr(i16)]
+enum Season {
+    #[default]
+    Winter = -3,
+    Spring,
+    Summer = 500,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Shipable)]
+#[repr(C)]
+struct Day {
+    number: u32,
+    seasons: [Enum<Season>; 2],
+}
+
 /// Only errors of the macro are compared: those of the compiler differ between versions.
 #[test]
 fn fields_that_cannot_be_shipped_are_compile_errors() {
@@ -153,6 +172,8 @@ fn elements_satisfy_the_safety_rules_of_the_trait() {
     check::<fortran::DoubleComplex>();
     check::<(c::ShortInt, [c::LongDoubleInt; 2])>();
     check::<Extremes>();
+    check::<Day>();
+    check::<[Enum<Season>; 3]>();
 }
 
 #[test]
@@ -231,6 +252,37 @@ fn every_byte_is_a_valid_truth_value() {
     committed.native().unpack(4, memory, 0, &[0, 1, 2, 255], &mut Partial::default()).unwrap();
     assert_eq!(flags.map(c::Bool::get), [false, true, true, true]);
     assert_eq!(flags[1], flags[3]);
+}
+
+#[test]
+fn an_enum_has_the_numbers_of_its_variants() {
+    assert_eq!(Day::simple().unwrap().to_string(), "U1(SS:2:u32/1,i16/2)");
+    let numbers = Season::VARIANTS.iter().map(|(season, name)| (season.number(), *name));
+    assert!(numbers.eq([(-3, "Winter"), (-2, "Spring"), (500, "Summer")]));
+    let day = Day { seasons: [Season::Summer.into(), Season::Spring.into()], number: 1 };
+    assert_eq!(day.seasons.map(|season| season.get().unwrap()), [Season::Summer, Season::Spring]);
+    assert_eq!((day.seasons[0].number(), Day::default().seasons[0].number()), (500, -3));
+    assert_eq!(format!("{:?}", day.seasons), "[Summer, Spring]");
+}
+
+#[test]
+fn received_bytes_that_are_no_variant_are_refused_when_read() {
+    let mut seasons = [Enum::from(Season::Winter); 3];
+    let committed = Committed::new(&Enum::<Season>::datatype(), &Architecture::NATIVE).unwrap();
+    let stream: Vec<u8> = [-2i16, 7, 500].iter().flat_map(|number| number.to_ne_bytes()).collect();
+    // SAFETY: numbers have no padding.
+    let memory = unsafe { element::view_mut(&mut seasons) };
+    committed.native().unpack(3, memory, 0, &stream, &mut Partial::default()).unwrap();
+    assert_eq!((seasons[0].get(), seasons[2].get()), (Ok(Season::Spring), Ok(Season::Summer)));
+    let refused = seasons[1].get().unwrap_err();
+    assert_eq!(refused.class(), Class::Conversion);
+    assert!(
+        refused.to_string().starts_with(
+            "7 is no Season, whose numbers are -3 (Winter), -2 (Spring), 500 (Summer): build"
+        ),
+        "{refused}"
+    );
+    assert_eq!(format!("{:?}", seasons[1]), "7");
 }
 
 #[test]

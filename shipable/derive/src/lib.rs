@@ -1,4 +1,7 @@
-//! The derive macro `Shipable`, which implements `shipable::Element` for structs.
+//! The derive macro `Shipable`, which implements `shipable::Element` for structs, and
+//! `shipable::Enumeration` for enums.
+
+mod enumeration;
 
 use proc_macro::TokenStream;
 use proc_macro_crate::{FoundCrate, crate_name};
@@ -6,13 +9,15 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, GenericParam, Member, Path, Result, Type};
 
-/// Implements `Element` for a struct.
+/// Implements `Element` for a struct, or `Enumeration` for an enum without fields.
 ///
-/// The struct must be `Copy` and `#[repr(C)]`, and every field must be an element.
+/// A struct must be `Copy` and `#[repr(C)]`, and every field must be an element. An enum must be
+/// `Copy` and have a representation of fixed width, such as `#[repr(u8)]`. `Enum<T>` is an element
+/// for it.
 ///
 /// The generated code refers to the crate `shipable`, or to `longshore`, which re-exports it. If
 /// neither is a dependency, `#[shipable(crate = some::path)]` gives the path of `shipable`, or of a
-/// module with its `Element` and `Datatype`.
+/// module with its `Element`, `Enumeration` and `Datatype`.
 #[proc_macro_derive(Shipable, attributes(shipable))]
 pub fn derive_shipable(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
@@ -23,12 +28,8 @@ fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
     let name = &input.ident;
     let fields = match &input.data {
         Data::Struct(data) => &data.fields,
-        Data::Enum(_) => {
-            return Err(Error::new(
-                name.span(),
-                "an enum can't be shipped: received bytes may not be a valid value; ship \
-                 its number, and convert with TryFrom",
-            ));
+        Data::Enum(data) => {
+            return enumeration::implementation(input, data, &crate_path(&input.attrs)?);
         }
         Data::Union(_) => {
             return Err(Error::new(

@@ -18,7 +18,8 @@ use super::Element;
     message = "`{Self}` can't be shipped: it is no element, nor an array, slice or vector of elements",
     label = "not data",
     note = "elements are numbers of fixed width, arrays and tuples of elements, the types of \
-            `shipable::c` and `shipable::fortran`, and structs with #[derive(Shipable)]"
+            `shipable::c` and `shipable::fortran`, structs with #[derive(Shipable)], and \
+            `Enum<T>` for an enum T with #[derive(Shipable)]"
 )]
 pub trait Data {
     /// Lends the data as a slice.

@@ -1,11 +1,13 @@
 //! Elements: Rust types that have a datatype, so that slices of them can be shipped.
 //!
 //! Elements are Rust's fixed-width numbers, arrays and tuples of elements, the types of
-//! [`crate::c`] and [`crate::fortran`], and structs with `#[derive(Shipable)]`.
+//! [`crate::c`] and [`crate::fortran`], structs with `#[derive(Shipable)]`, and [`Enum`] of an enum
+//! with it.
 #![allow(unsafe_code)]
 
 pub mod c;
 mod data;
+mod enumeration;
 pub mod fortran;
 mod structure;
 
@@ -16,6 +18,7 @@ use crate::memory::{View, ViewMut};
 pub use data::Data;
 #[doc(hidden)]
 pub use data::{Borrower, BorrowerMut};
+pub use enumeration::{Enum, Enumeration};
 use structure::NESTING;
 #[doc(hidden)]
 pub use structure::{Block, Members};
@@ -38,6 +41,7 @@ pub use structure::{Block, Members};
 /// | [`c::DoubleInt`], [`c::TwoInt`], [`fortran::TwoReal`] | `MPI_DOUBLE_INT`, `MPI_2INT`, `MPI_2REAL` | `di`, `ii`, `P2R` |
 /// | `[T; 3]` | three elements of `T`'s type | `U1(3d)` |
 /// | a struct with `#[derive(Shipable)]` | a struct | `U1(S:2:c/1/0,d/1/8)` |
+/// | [`Enum<T>`](Enum) of an enum `T` with `#[derive(Shipable)]` | the integer of its `repr` | `u8` |
 ///
 /// ```
 /// use shipable::{Element, Shipable, c};
@@ -105,7 +109,8 @@ pub use structure::{Block, Members};
     message = "`{Self}` can't be shipped: it is no element",
     label = "not an element",
     note = "elements are numbers of fixed width, arrays and tuples of elements, the types of \
-            `shipable::c` and `shipable::fortran`, and structs with #[derive(Shipable)]"
+            `shipable::c` and `shipable::fortran`, structs with #[derive(Shipable)], and \
+            `Enum<T>` for an enum T with #[derive(Shipable)]"
 )]
 pub unsafe trait Element: Copy + Send + Sync + 'static {
     /// The datatype of one element in native memory. The datatype of a struct has byte

@@ -139,6 +139,19 @@ pub enum Error {
         /// The length in bytes of the destination's packed stream.
         to: u64,
     },
+    /// A number that no variant of an enum has.
+    #[error(
+        "{number} is no {name}, whose numbers are {known}: build all programs of the job with the same enum, and \
+         write each element before it is read"
+    )]
+    NoVariant {
+        /// The number.
+        number: String,
+        /// The enum's name.
+        name: &'static str,
+        /// The numbers and names of its variants.
+        known: String,
+    },
     /// A value that the destination's representation can't hold.
     #[error(transparent)]
     Conversion(Box<ConversionError>),
@@ -173,7 +186,7 @@ impl Error {
             Error::Flat(error) => error.class(),
             Error::Signature { .. } => Class::Type,
             Error::Position { .. } => Class::Arg,
-            Error::Conversion(_) => Class::Conversion,
+            Error::Conversion(_) | Error::NoVariant { .. } => Class::Conversion,
             Error::OutOfBounds(_) => Class::Buffer,
         }
     }
