@@ -46,11 +46,11 @@ fn put_one<T: Element>(rank: &Rank, value: T) {
     let mut window = Window::allocate(world, 16, 1, &Info::default()).unwrap();
     window.local().write_bytes(0, &[0xee; 16]).unwrap();
     let record = rank.type_of::<T>().unwrap();
-    let data = record.bounds().true_ub as u64;
+    let data = record.bounds().true_ub;
     let values = [value];
     for _ in 0..2 {
         window.fence(|epoch| epoch.put(&values, world.rank(), 0, 1, &record)).unwrap();
-        let tail = window.local().bytes(data, 16 - data).unwrap();
+        let tail = window.local().bytes(data, 16 - data as usize).unwrap();
         assert!(tail.iter().all(|byte| *byte == 0xee), "{tail:x?}");
     }
     window.free().unwrap();

@@ -97,7 +97,7 @@ fn play(rank: &Rank, seed: u64, sides: [Architecture; 2]) {
         }
         let found = match (case.get, me) {
             (true, 0) => case.memory[0].clone(),
-            (false, 1) => window.local().bytes(0, WINDOW as u64).unwrap(),
+            (false, 1) => window.local().bytes(0, WINDOW).unwrap(),
             _ => continue,
         };
         assert!(found == wanted, "{}, get {}", what(), case.get);

@@ -58,7 +58,7 @@ fn noncontiguous_shared_segments_begin_on_pages() {
         for rank in 0..3 {
             let part = window.shared_query(rank).unwrap();
             assert_eq!((part.base() as usize % 4096, part.disp_unit()), (0, 4));
-            assert_eq!(part.size(), 100 * (rank as u64 + 1));
+            assert_eq!(part.size(), 100 * (i64::from(rank) + 1));
         }
         window.free().unwrap();
         // A long segment begins inside its page, unless the info asks otherwise.
@@ -100,7 +100,7 @@ fn a_value_that_one_rank_stores_is_loaded_by_another() {
         let value = 1.5 + f64::from(10 * me + next.rank());
         let big = *next.architecture() == Architecture::S390X;
         let bytes = if big { value.to_be_bytes() } else { value.to_le_bytes() };
-        assert_eq!(next.bytes(8 * me as u64, 8).unwrap(), bytes);
+        assert_eq!(next.bytes(8 * i64::from(me), 8).unwrap(), bytes);
         assert_eq!(window.local().architecture(), rank.architecture());
         let error = next.get::<f64>(size.into()).unwrap_err();
         assert_eq!(error.class(), Class::RmaRange);
@@ -459,7 +459,7 @@ fn windows_may_be_empty() {
             let windows: [Window; 2] = [Window::allocate, allocate_shared]
                 .map(|make| make(world, size, 8, &info).unwrap());
             for mut window in windows {
-                assert_eq!(window.size(), size as u64);
+                assert_eq!(window.size(), size);
                 // No element fits into an empty window, although it fits at other ranks.
                 let nothing: [i64; 0] = [];
                 window.fence(|epoch| epoch.put(&nothing, 1, 0, 0, &long)).unwrap();
@@ -547,7 +547,7 @@ fn displacements_count_the_targets_unit() {
                 };
                 let found = window.get::<f64>(at / unit).unwrap();
                 assert_eq!(found, f64::from(from));
-                let bytes = window.local().bytes(at as u64, 8).unwrap();
+                let bytes = window.local().bytes(at, 8).unwrap();
                 assert_eq!(bytes.iter().all(|byte| *byte == 0), from == 0);
             }
             window.free().unwrap();

@@ -292,7 +292,6 @@ impl Pair<'_> {
             // The target takes no part in the timed rounds, so it may arrive here earlier.
             self.world.barrier()?;
             let local = window.local();
-            let (start, len) = (start as u64, layout.len() as u64);
             let mut memory = vec![0; layout.len()];
             layout.fill(&mut memory, &[WINDOW], WINDOW)?;
             local.write_bytes(start, &memory)?;
@@ -300,7 +299,7 @@ impl Pair<'_> {
             self.world.barrier()?;
             self.run(window, work, operation, 1, once)?;
             self.world.barrier()?;
-            let there = window.local().bytes(start, len)?;
+            let there = window.local().bytes(start, layout.len())?;
             if let Err(why) = self.agree(self.right(work, operation, &there))? {
                 return Ok(Err(Refusal::Invalid(why)));
             }

@@ -84,7 +84,7 @@ fn rule_26_invalid_sizes_and_units_are_refused() {
         expect(&unknown, Class::InfoValue, &["strict or same_layout"]);
         // Different sizes and units on different ranks are valid.
         let window = Window::allocate(world, 8 * me, 1 + me, &info).unwrap();
-        assert_eq!((window.size(), window.disp_unit()), (8 * me as u64, 1 + me as u32));
+        assert_eq!((window.size(), window.disp_unit()), (8 * me, 1 + me));
         window.free().unwrap();
     });
 }

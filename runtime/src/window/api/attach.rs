@@ -36,8 +36,8 @@ impl<M> Attached<M> {
     }
 
     /// Its size in bytes.
-    pub fn size(&self) -> u64 {
-        self.size
+    pub fn size(&self) -> i64 {
+        self.size as i64
     }
 }
 

@@ -81,16 +81,16 @@ impl<'w> Local<'w> {
     }
 
     /// Its size in bytes; 0 in a dynamic window.
-    pub fn size(&self) -> u64 {
+    pub fn size(&self) -> i64 {
         match self.core.parts().memory().attachments() {
             Some(_) => 0,
-            None => self.owner.measures.size,
+            None => self.owner.measures.size as i64,
         }
     }
 
     /// The owner's displacement unit in bytes.
-    pub fn disp_unit(&self) -> u32 {
-        self.owner.measures.unit
+    pub fn disp_unit(&self) -> i64 {
+        self.owner.measures.unit.into()
     }
 
     /// The address of the first byte in this process; null in a dynamic window.
@@ -122,7 +122,7 @@ impl<'w> Local<'w> {
     /// Records an access to this rank's own memory, if uses of windows are checked.
     #[inline]
     fn note(&self, displacement: i64, len: i64, stores: bool, caller: Caller) {
-        self.note_bytes(displacement.saturating_mul(self.disp_unit().into()), len, stores, caller);
+        self.note_bytes(displacement.saturating_mul(self.disp_unit()), len, stores, caller);
     }
 
     #[inline]
@@ -191,36 +191,39 @@ impl<'w> Local<'w> {
     /// A copy of `len` bytes from byte `start` on, without conversion.
     ///
     /// # Errors
-    /// RMA_RANGE outside of the window.
+    /// RMA_RANGE outside of the window, DISP for a negative start.
     #[track_caller]
-    pub fn bytes(&self, start: u64, len: u64) -> Result<Vec<u8>> {
+    pub fn bytes(&self, start: i64, len: usize) -> Result<Vec<u8>> {
         let caller = Location::caller();
         let (_memory, span, at) =
             self.reach_bytes(start, len).map_err(|error| self.raised(error, caller))?;
-        let mut bytes = vec![0; len as usize];
+        let mut bytes = vec![0; len];
         span.read(at, &mut bytes);
-        self.note_bytes(start as i64, len as i64, false, caller);
+        self.note_bytes(start, len as i64, false, caller);
         Ok(bytes)
     }
 
     /// Replaces the bytes from byte `start` on, without conversion.
     ///
     /// # Errors
-    /// RMA_RANGE outside of the window.
+    /// RMA_RANGE outside of the window, DISP for a negative start.
     #[track_caller]
-    pub fn write_bytes(&self, start: u64, bytes: &[u8]) -> Result<()> {
+    pub fn write_bytes(&self, start: i64, bytes: &[u8]) -> Result<()> {
         let caller = Location::caller();
-        let reached = self.reach_bytes(start, bytes.len() as u64);
+        let reached = self.reach_bytes(start, bytes.len());
         let (_memory, span, at) = reached.map_err(|error| self.raised(error, caller))?;
         self.note_store();
-        self.note_bytes(start as i64, bytes.len() as i64, true, caller);
+        self.note_bytes(start, bytes.len() as i64, true, caller);
         span.write(at, bytes);
         Ok(())
     }
 
-    fn reach_bytes(&self, start: u64, len: u64) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
-        let end = i128::from(start) + i128::from(len);
-        self.locate((start.into(), end), start as i64, 1)
+    fn reach_bytes(&self, start: i64, len: usize) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
+        if start < 0 {
+            return Err(ErrorKind::Displacement(start).into());
+        }
+        let end = i128::from(start) + len as i128;
+        self.locate((start.into(), end), start, 1)
     }
 
     /// Whether elements have the layout of a slice here, so that they are copied without
@@ -267,7 +270,7 @@ impl<'w> Local<'w> {
         if displacement < 0 {
             return Err(ErrorKind::Displacement(displacement).into());
         }
-        let unit = self.disp_unit();
+        let unit = self.owner.measures.unit;
         let start = i128::from(displacement) * i128::from(unit);
         let end = start + count as i128 * i128::from(extent);
         self.locate((start, end), displacement, unit)
@@ -288,7 +291,7 @@ impl<'w> Local<'w> {
             let (span, at) = (memory.span(), (start - i128::from(base)) as i64);
             return Ok((Some(memory), span, at));
         }
-        let size = self.size();
+        let size = self.size() as u64;
         match i64::try_from(start) {
             Ok(at) if end <= i128::from(size) => Ok((None, self.span, at)),
             _ => {

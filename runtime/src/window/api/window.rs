@@ -765,13 +765,13 @@ impl<M> Window<M> {
     }
 
     /// The size of this rank's memory in bytes.
-    pub fn size(&self) -> u64 {
-        self.core.parts().memory().measures().size
+    pub fn size(&self) -> i64 {
+        self.core.parts().memory().measures().size as i64
     }
 
     /// This rank's displacement unit in bytes.
-    pub fn disp_unit(&self) -> u32 {
-        self.core.parts().memory().measures().unit
+    pub fn disp_unit(&self) -> i64 {
+        self.core.parts().memory().measures().unit.into()
     }
 
     /// The hints in use, including those with default values (MPI-5.0 section 12.2.8).
