@@ -192,8 +192,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The lines on a frame that matters to the reader: a form or an operation that was sent, or a refusal
-/// that was received. `None` for any other frame.
+/// The lines on a frame that matters to the reader: a form or an operation that was sent, or a
+/// refusal that was received. `None` for any other frame.
 fn summary(frame: &Tapped, description: &Description) -> Option<String> {
     let text = description.text.as_deref().unwrap_or_default();
     match (description.kind, frame.direction) {
