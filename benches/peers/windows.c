@@ -12,8 +12,8 @@ enum {
     CHECKS = 3,
 };
 
-typedef enum { FLUSH, LOCK, LOCK_SHARED, LOCK_ALL, FENCE, PSCW, SYNCS } sync_t;
-static const char *const syncs[SYNCS] = {"flush", "lock", "lock_shared", "lock_all", "fence", "pscw"};
+typedef enum { FLUSH, FLUSH_LOCAL, LOCK, LOCK_SHARED, LOCK_ALL, FENCE, PSCW, SYNCS } sync_t;
+static const char *const syncs[SYNCS] = {"flush", "flush_local", "lock", "lock_shared", "lock_all", "fence", "pscw"};
 
 /* A bench. The operations of one synchronisation use contiguous slots, one for each. */
 typedef struct {
@@ -60,6 +60,7 @@ typedef int work_t(const bench_t *b, int calls);
         (void)count, (void)there, (void)origin, (void)result, (void)zero, (void)type; \
         switch (b->sync) { \
         case FLUSH: BATCHES(, CALL, TRY(MPI_Win_flush(other, window))) break; \
+        case FLUSH_LOCAL: BATCHES(, CALL, TRY(MPI_Win_flush_local(other, window))) break; \
         case LOCK: \
             BATCHES(TRY(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, other, 0, window)), CALL, TRY(MPI_Win_unlock(other, window))) \
             break; \

@@ -159,6 +159,8 @@ words! {
     Sync {
         /// A flush, within one epoch of lock_all.
         Flush = "flush",
+        /// A local flush, within one epoch of lock_all: the origin has the value that it fetched.
+        FlushLocal = "flush_local",
         /// An exclusive lock before the operation and an unlock after it.
         Lock = "lock",
         /// A shared lock before the operation and an unlock after it.

@@ -118,8 +118,16 @@ impl List {
                 let by = plain.by;
                 Case { bytes: 8, datatype, count: 1, name: None, sync, window, by, ..case }
             }
+            // A local flush completes a fetched value. Other scoped operations have none.
+            _ if case.sync == Sync::FlushLocal
+                && !matches!(bench, Bench::FopLatency | Bench::CasLatency) =>
+            {
+                return;
+            }
             // By pointer, operations are measured with a flush.
-            _ if case.by == By::Pointer && case.sync != Sync::Flush => return,
+            _ if case.by == By::Pointer && !matches!(case.sync, Sync::Flush | Sync::FlushLocal) => {
+                return;
+            }
             // Unlike ranks don't have the same layout.
             _ if way == Way::SameLayout && !alike(&case) => return,
             _ => Case { way, ..case },
@@ -147,7 +155,7 @@ fn effort(case: &Case, quick: bool) -> (u32, u32) {
     let plain = Case::default();
     let slow = case.window == Flavor::Create
         || case.window == Flavor::Dynamic
-        || case.sync != plain.sync
+        || !matches!(case.sync, Sync::Flush | Sync::FlushLocal)
         || case.route != plain.route
         || case.arch != plain.arch;
     let calls = calls / if slow { 4 } else { 1 };

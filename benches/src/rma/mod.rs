@@ -361,7 +361,13 @@ impl Pair<'_> {
                     (0..own).try_for_each(|_| operation.flush_pointer(calls, own_type, slots))
                 })
             }),
-            Sync::Flush => window.lock_all(|epoch| {
+            Sync::FlushLocal if work.case.by == By::Pointer => window.lock_all(|_| {
+                let (calls, own_type) = (window.raw(), &work.layout.own);
+                self.rounds(length, || {
+                    (0..own).try_for_each(|_| operation.fetch_pointer(calls, own_type))
+                })
+            }),
+            Sync::Flush | Sync::FlushLocal => window.lock_all(|epoch| {
                 self.rounds(length, || {
                     (0..own).try_for_each(|_| operation.flush(epoch, target, slots))
                 })

@@ -48,6 +48,12 @@ pub trait Operation {
     /// local and remote completion. An epoch to the target is open.
     fn flush_pointer(&mut self, calls: Raw<'_>, own: &Type, slots: usize) -> Result<()>;
 
+    /// Issues the operation by pointer, and waits until the origin has the fetched number. An
+    /// operation that fetches none waits for its flush.
+    fn fetch_pointer(&mut self, calls: Raw<'_>, own: &Type) -> Result<()> {
+        self.flush_pointer(calls, own, 1)
+    }
+
     /// The memory to which the operation fetches. Empty if it fetches nothing to memory.
     fn results(&mut self) -> &mut [u8] {
         &mut []
@@ -260,6 +266,14 @@ macro_rules! fetches {
                 // SAFETY: the numbers stay where they are until the flush has returned.
                 unsafe { $pointer? };
                 $raw.flush($self.target.rank)
+            }
+
+            #[inline]
+            fn fetch_pointer(&mut $self, $raw: Raw<'_>, $own: &Type) -> Result<()> {
+                // SAFETY: the numbers stay where they are until the flush has returned, and nothing
+                // else is in flight.
+                unsafe { $pointer? };
+                $raw.flush_local($self.target.rank)
             }
 
             fn fetched(&self) -> Option<i64> {
