@@ -252,8 +252,7 @@ impl Elementwise {
 
     /// The hash of the signature of the first `count` elements.
     pub(crate) fn signature(&self, count: u64) -> Result<u128> {
-        let too_large = || ErrorKind::TooLarge { count, datatype: excerpt(&*self.datatype) };
-        Ok(self.datatype.signature().repeat(count).ok_or_else(too_large)?.hash)
+        self.datatype.repeated(count)
     }
 
     /// Checks rule 20 at the origin: memory that is written to must not overlap itself.

@@ -13,7 +13,7 @@ use shipable::{
 };
 
 use crate::dropped::Dropped;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::object::{Cacheable, Card, Names, attributes, sealed};
 
 pub use elements::ElementType;
@@ -165,6 +165,12 @@ impl Compiled {
 
     pub(crate) fn signature(&self) -> Signature {
         self.committed.signature()
+    }
+
+    /// The hash of the signature of `count` elements.
+    pub(crate) fn repeated(&self, count: u64) -> Result<u128> {
+        let too_large = || ErrorKind::TooLarge { count, datatype: excerpt(self) };
+        Ok(self.signature().repeat(count).ok_or_else(too_large)?.hash)
     }
 
     #[inline]

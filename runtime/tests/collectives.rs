@@ -8,7 +8,7 @@ use std::ops::Range;
 use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    Architecture, Class, Communicator, Datatype, Destination, IN_PLACE, Op, Origin, Rank,
+    Architecture, Class, Communicator, Datatype, Destination, IN_PLACE, Op, Origin, Rank, UserOp,
 };
 
 use support::crowd;
@@ -93,6 +93,107 @@ fn reductions_combine_in_the_order_of_ranks() {
         assert!(me != size - 1 || whole == at_root);
         let bits = world.allgather(&[whole[0].to_bits()]).unwrap();
         assert!(bits.iter().all(|other| *other == bits[0]));
+    });
+}
+
+/// Affine maps x -> a x + b, whose composition isn't commutative.
+fn compose(left: &[[i64; 2]], right: &mut [[i64; 2]]) {
+    for (f, g) in left.iter().zip(right) {
+        *g = [g[0] * f[0], g[0] * f[1] + g[1]];
+    }
+}
+
+#[test]
+fn operations_of_the_program_combine_in_the_order_of_ranks() {
+    everywhere(|_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let op = UserOp::new(compose);
+        let of = |rank: i32| [[2, i64::from(rank)], [1, 7]];
+        let due = |ranks: Range<i32>| {
+            ranks.map(of).reduce(|left, mut right| {
+                compose(&left, &mut right);
+                right
+            })
+        };
+        for root in 0..size {
+            let mut total = [[-1; 2]; 2];
+            world.reduce(&of(me), &mut total, &op, root).unwrap();
+            assert_eq!(total, if me == root { due(0..size).unwrap() } else { [[-1; 2]; 2] });
+        }
+        let mut total = of(me);
+        world.allreduce(IN_PLACE, &mut total, &op).unwrap();
+        assert_eq!(total, due(0..size).unwrap());
+        let mut up_to = [[-1; 2]; 2];
+        world.scan(&of(me), &mut up_to, &op).unwrap();
+        assert_eq!(Some(up_to), due(0..me + 1));
+        let mut before = [[-1; 2]; 2];
+        world.exscan(&of(me), &mut before, &op).unwrap();
+        assert_eq!(before, due(0..me).unwrap_or([[-1; 2]; 2]));
+        // A block of the result for each rank.
+        let all: Vec<_> = (0..size).map(|block| [i64::from(me + 2), i64::from(block)]).collect();
+        let total = |block: i32| {
+            (0..size).map(|rank| [[i64::from(rank + 2), i64::from(block)]]).reduce(|f, mut g| {
+                compose(&f, &mut g);
+                g
+            })
+        };
+        let mut mine = [[-1; 2]];
+        world.reduce_scatter_block(&all, &mut mine, &op).unwrap();
+        assert_eq!(Some(mine), total(me));
+        let mut room = all.clone();
+        world.reduce_scatter_block(IN_PLACE, &mut room, &op).unwrap();
+        assert_eq!(Some([room[0]]), total(me));
+        assert!(room[1..] == all[1..]);
+        // Rank 0 gets nothing, and the last rank the first two blocks.
+        let range = |rank: i32| match (rank, size) {
+            (_, 1) => 0..1,
+            (0, _) => 0..0,
+            (rank, size) if rank == size - 1 => 0..2,
+            (rank, _) => i64::from(rank + 1)..i64::from(rank + 2),
+        };
+        let ranges: Vec<_> = (0..size).map(range).collect();
+        let own = range(me);
+        let mut mine = vec![[-1; 2]; (own.end - own.start) as usize];
+        world.reduce_scatter(&all, &mut mine, &ranges, &op).unwrap();
+        assert_eq!(mine, own.map(|block| total(block as i32).unwrap()[0]).collect::<Vec<_>>());
+
+        let mut local = of(me);
+        world.reduce_local(&of(5), &mut local, &op).unwrap();
+        let mut due = of(me);
+        compose(&of(5), &mut due);
+        assert_eq!(local, due);
+
+        let error = world.allreduce(&[1.5], &mut [0.0], &op).unwrap_err();
+        assert_eq!(error.class(), Class::Op);
+        assert!(error.to_string().contains("elements of [i64; 2]"), "{error}");
+    });
+}
+
+#[test]
+fn each_pair_of_ranks_exchanges_data_of_its_own_type() {
+    everywhere(|_, world| {
+        let (me, size) = (world.rank(), world.size());
+        // From rank i to rank j: i + j numbers, as doubles if i + j is odd.
+        let (ints, reals) = (vec![me; 2 * size as usize], vec![f64::from(me); 2 * size as usize]);
+        let give = |to: i32| match ((me + to) as usize, (me + to) % 2) {
+            (count, 0) => Origin::from(&ints[..count]),
+            (count, _) => Origin::from(&reals[..count]),
+        };
+        let mut rooms: Vec<_> = (0..size)
+            .map(|from| (vec![-1; (me + from) as usize], vec![-1.0; (me + from) as usize]))
+            .collect();
+        fn take<'r>(odd: bool, (ints, reals): &'r mut (Vec<i32>, Vec<f64>)) -> Destination<'r> {
+            if odd { Destination::from(&mut reals[..]) } else { Destination::from(&mut ints[..]) }
+        }
+        let taken = (0..).zip(&mut rooms).map(|(from, room)| take((me + from) % 2 == 1, room));
+        world.alltoallw((0..size).map(give), taken).unwrap();
+        for (from, (ints, reals)) in (0..).zip(&rooms) {
+            let even = (me + from) % 2 == 0;
+            assert!(ints.iter().all(|got| *got == if even { from } else { -1 }));
+            assert!(reals.iter().all(|got| *got == if even { -1.0 } else { f64::from(from) }));
+        }
+        let error = world.alltoallw([], []).unwrap_err();
+        assert!(error.to_string().contains(&format!("for {size} ranks")), "{error}");
     });
 }
 

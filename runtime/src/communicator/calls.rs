@@ -11,6 +11,7 @@ use std::sync::{MutexGuard, PoisonError};
 use shipable::reduce::Op;
 
 use super::Communicator;
+use super::operator::Operator;
 use crate::engine::{Channel, OtherCall};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -23,7 +24,7 @@ pub(crate) struct Call {
 }
 
 /// The calls, in the order of their codes in messages.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 27] = [
     "barrier",
     "finalize",
     "bcast",
@@ -39,6 +40,9 @@ const NAMES: [&str; 24] = [
     "allreduce",
     "scan",
     "exscan",
+    "reduce_scatter_block",
+    "reduce_scatter",
+    "alltoallw",
     "dup",
     "split",
     "split_type",
@@ -59,8 +63,13 @@ impl Call {
         Call { root: Some(root), ..self }
     }
 
-    pub(super) fn by(self, op: Op) -> Call {
-        Call { op: Some(op), ..self }
+    /// The call by a predefined operation. An operation of the program has no number that other
+    /// ranks could compare.
+    pub(super) fn by(self, op: Operator<'_>) -> Call {
+        match op {
+            Operator::Predefined(op) => Call { op: Some(op), ..self },
+            Operator::User(_) => self,
+        }
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -190,7 +199,7 @@ mod tests {
     fn codes_stand_for_calls() {
         for name in NAMES {
             let call = Call::new(name);
-            for call in [call, call.with_root(0), call.with_root(-1).by(Op::Max)] {
+            for call in [call, call.with_root(0), call.with_root(-1).by(Op::Max.into())] {
                 assert_eq!(Call::of_code(call.code()), Some(call));
             }
         }
@@ -202,7 +211,7 @@ mod tests {
     fn calls_are_named_by_their_numbers() {
         let mut calls = Calls { last: i32::MAX as u32 - 1, recent: VecDeque::new() };
         calls.begin(Call::new("barrier"));
-        calls.begin(Call::new("reduce").by(Op::Sum).with_root(2));
+        calls.begin(Call::new("reduce").by(Op::Sum.into()).with_root(2));
         assert_eq!(calls.current().0, 0);
         assert_eq!(calls.describe(i32::MAX), format!("barrier (call {})", i32::MAX));
         assert_eq!(calls.describe(0), "reduce by MPI_SUM with root 2 (call 0)");

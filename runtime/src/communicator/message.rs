@@ -37,6 +37,20 @@ impl Communicator {
         })
     }
 
+    /// Unpacks a message into the first elements of the room.
+    pub(super) fn unpack_first(
+        &self,
+        room: Destination<'_>,
+        elements: u64,
+        bytes: &[u8],
+    ) -> Result<()> {
+        Scope::with(|scope| {
+            let all = room.what.resolve(self.process(), scope.lend_mut(room.loan))?;
+            all.check_disjoint()?;
+            self.unpack_from(&all, 0, elements, bytes)
+        })
+    }
+
     /// This rank's packed data. If it is in place, it is the rank's block of the room.
     pub(super) fn packed_own(
         &self,
@@ -98,7 +112,11 @@ impl Communicator {
     }
 
     /// Each rank's range of `count` elements: its element of `ranges`, or one of equal blocks.
-    fn blocks(&self, count: u64, ranges: Option<&[Range<i64>]>) -> Result<Vec<Range<u64>>> {
+    pub(super) fn blocks(
+        &self,
+        count: u64,
+        ranges: Option<&[Range<i64>]>,
+    ) -> Result<Vec<Range<u64>>> {
         let size = self.size() as u64;
         let Some(ranges) = ranges else {
             let block = count / size;

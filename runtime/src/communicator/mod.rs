@@ -8,6 +8,7 @@ mod calls;
 mod collective;
 mod create;
 mod message;
+mod operator;
 mod participants;
 mod reduction;
 mod varying;
@@ -29,6 +30,7 @@ use crate::process::{Meeting, Process};
 pub(crate) use calls::Call;
 use calls::Calls;
 pub use create::SplitType;
+pub use operator::{Operator, UserOp};
 pub(crate) use participants::told;
 
 pub use crate::special::{ANY_SOURCE, ANY_TAG};

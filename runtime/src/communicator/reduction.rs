@@ -5,22 +5,28 @@
 //!
 //! The data may be [`IN_PLACE`](crate::IN_PLACE): at all ranks, or only at the root of a reduction.
 //!
-//! Left out: reduce_scatter, nonblocking calls, user-defined operations.
+//! Left out: nonblocking calls.
+
+use std::ops::Range;
+use std::panic::Location;
+use std::sync::Arc;
 
 use shipable::reduce::{Op, Reduction};
 use shipable::{View, ViewMut};
 
 use super::Communicator;
 use super::calls::Call;
-use super::message::{HEAD, open};
+use super::message::{HEAD, open, room_for};
+use super::operator::{Operator, UserOp};
 use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::job::Activity;
 use crate::memory::Scope;
-use crate::origin::{Destination, IN_PLACE, Origin, What};
+use crate::origin::{Destination, Elementwise, IN_PLACE, Origin, What};
 use crate::sequence::MATCH;
+use crate::types::Compiled;
 
 impl Communicator {
-    /// Combines the elements of all ranks by a predefined operation, element by element, and stores
+    /// Combines the elements of all ranks by an operation, element by element, and stores
     /// the result at `root` (MPI-5.0 section 6.9.1).
     ///
     /// The operands are combined in the order of ranks, in the representation in which the
@@ -39,17 +45,17 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// OP for an operation that isn't defined on the type. TYPE for a type of several predefined
-    /// types. Otherwise the errors of [`gather`](Communicator::gather).
+    /// OP for an operation that isn't defined on the type. TYPE for a predefined operation on a type
+    /// of several predefined types. Otherwise the errors of [`gather`](Communicator::gather).
     #[track_caller]
-    pub fn reduce<'a, 'b>(
+    pub fn reduce<'a, 'b, 'o>(
         &self,
         data: impl Into<Origin<'a>>,
         room: impl Into<Destination<'b>>,
-        op: Op,
+        op: impl Into<Operator<'o>>,
         root: i32,
     ) -> Result<()> {
-        let (data, mut room) = (data.into(), room.into());
+        let (data, mut room, op) = (data.into(), room.into(), op.into());
         let call = Call::new("reduce").by(op).with_root(root);
         let sample = self.sample_operands(&data, &mut room);
         self.collective(call, sample, Activity::Reduce, || {
@@ -65,8 +71,8 @@ impl Communicator {
         })
     }
 
-    /// Combines the elements of all ranks by a predefined operation, and stores the result at every
-    /// rank (MPI-5.0 section 6.9.6). Ranks of the same representation get the same bits.
+    /// Combines the elements of all ranks by an operation, and stores the result at every rank
+    /// (MPI-5.0 section 6.9.6). Ranks of the same representation get the same bits.
     ///
     /// ```
     /// use longshore::Op;
@@ -82,13 +88,13 @@ impl Communicator {
     /// # Errors
     /// Those of [`reduce`](Communicator::reduce), at all ranks.
     #[track_caller]
-    pub fn allreduce<'a, 'b>(
+    pub fn allreduce<'a, 'b, 'o>(
         &self,
         data: impl Into<Origin<'a>>,
         room: impl Into<Destination<'b>>,
-        op: Op,
+        op: impl Into<Operator<'o>>,
     ) -> Result<()> {
-        let (data, mut room) = (data.into(), room.into());
+        let (data, mut room, op) = (data.into(), room.into(), op.into());
         let sample = self.sample_operands(&data, &mut room);
         self.collective(Call::new("allreduce").by(op), sample, Activity::Reduce, || {
             let (total, failed) = self.total(data, &mut room, op)?;
@@ -98,8 +104,8 @@ impl Communicator {
         })
     }
 
-    /// Combines the elements of this rank and all lower ranks by a predefined operation (MPI-5.0
-    /// section 6.11.1).
+    /// Combines the elements of this rank and all lower ranks by an operation (MPI-5.0 section
+    /// 6.11.1).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -115,16 +121,16 @@ impl Communicator {
     /// # Errors
     /// The error of a lower rank. Otherwise those of [`reduce`](Communicator::reduce).
     #[track_caller]
-    pub fn scan<'a, 'b>(
+    pub fn scan<'a, 'b, 'o>(
         &self,
         data: impl Into<Origin<'a>>,
         room: impl Into<Destination<'b>>,
-        op: Op,
+        op: impl Into<Operator<'o>>,
     ) -> Result<()> {
-        self.scan_as("scan", data.into(), room.into(), op, true)
+        self.scan_as("scan", data.into(), room.into(), op.into(), true)
     }
 
-    /// Combines the elements of all lower ranks by a predefined operation, without this rank's own
+    /// Combines the elements of all lower ranks by an operation, without this rank's own
     /// (MPI-5.0 section 6.11.2). At rank 0, `room` is left unchanged.
     ///
     /// ```
@@ -142,13 +148,13 @@ impl Communicator {
     /// # Errors
     /// Those of [`scan`](Communicator::scan).
     #[track_caller]
-    pub fn exscan<'a, 'b>(
+    pub fn exscan<'a, 'b, 'o>(
         &self,
         data: impl Into<Origin<'a>>,
         room: impl Into<Destination<'b>>,
-        op: Op,
+        op: impl Into<Operator<'o>>,
     ) -> Result<()> {
-        self.scan_as("exscan", data.into(), room.into(), op, false)
+        self.scan_as("exscan", data.into(), room.into(), op.into(), false)
     }
 
     #[track_caller]
@@ -157,21 +163,21 @@ impl Communicator {
         call: &'static str,
         data: Origin<'_>,
         mut room: Destination<'_>,
-        op: Op,
+        op: Operator<'_>,
         inclusive: bool,
     ) -> Result<()> {
         let sample = self.sample_operands(&data, &mut room);
         self.collective(Call::new(call).by(op), sample, Activity::Scan, || {
-            let (reduction, mine, failed) = self.operands(data, &mut room, op);
+            let (combining, mine, failed) = self.operands(data, &mut room, op);
             let mut before: Option<Vec<u8>> = None;
             let mut whole = mine.clone();
             self.participants().scan(mine, |heard, held| {
                 let nearer = before.take();
                 before = Some(match nearer {
-                    Some(nearer) => self.combined(&reduction, heard.clone(), &nearer)?,
+                    Some(nearer) => self.combined(&combining, heard.clone(), &nearer)?,
                     None => heard.clone(),
                 });
-                whole = self.combined(&reduction, heard, held)?;
+                whole = self.combined(&combining, heard, held)?;
                 Ok(whole.clone())
             })?;
             failed.map_or(Ok(()), Err)?;
@@ -183,54 +189,197 @@ impl Communicator {
         })
     }
 
+    /// Combines the elements of all ranks by an operation, and stores a block of the result at each
+    /// rank (MPI-5.0 section 6.10.1). The data has as many elements as all rooms together. If it is
+    /// [`IN_PLACE`](crate::IN_PLACE), it is in the room, whose first elements are the result.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::Op;
+    ///
+    /// let (me, size) = (rank.world().rank(), rank.world().size());
+    /// let mut mine = [-1];
+    /// rank.world().reduce_scatter_block(&Vec::from_iter(0..size), &mut mine, Op::Sum)?;
+    /// assert_eq!(mine, [me * size]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// COUNT for a number of elements that the number of ranks doesn't divide. Otherwise those of
+    /// [`reduce`](Communicator::reduce), at all ranks.
+    #[track_caller]
+    pub fn reduce_scatter_block<'a, 'b, 'o>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        room: impl Into<Destination<'b>>,
+        op: impl Into<Operator<'o>>,
+    ) -> Result<()> {
+        let (data, room) = (data.into(), room.into());
+        self.reduce_scatter_as("reduce_scatter_block", data, room, None, op.into())
+    }
+
+    /// Combines the elements of all ranks by an operation, and stores the elements `ranges[r]` of
+    /// the result at rank r (MPI-5.0 section 6.10.2). All ranks give the same ranges.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::Op;
+    ///
+    /// let (me, size) = (rank.world().rank(), rank.world().size());
+    /// // Rank 0 gets the first two elements, each other rank one.
+    /// let range = |rank| if rank == 0 { 0..2 } else { rank + 1..rank + 2 };
+    /// let ranges: Vec<_> = (0..i64::from(size)).map(range).collect();
+    /// let mut mine = vec![-1; if me == 0 { 2 } else { 1 }];
+    /// rank.world().reduce_scatter(&Vec::from_iter(0..=size), &mut mine, &ranges, Op::Max)?;
+    /// assert_eq!(mine.last(), Some(&(me + 1)));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// COUNT for a range outside the data, or if the number of ranges isn't the number of ranks.
+    /// Otherwise those of [`reduce`](Communicator::reduce), at all ranks.
+    #[track_caller]
+    pub fn reduce_scatter<'a, 'b, 'o>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        room: impl Into<Destination<'b>>,
+        ranges: &[Range<i64>],
+        op: impl Into<Operator<'o>>,
+    ) -> Result<()> {
+        let (data, room) = (data.into(), room.into());
+        self.reduce_scatter_as("reduce_scatter", data, room, Some(ranges), op.into())
+    }
+
+    #[track_caller]
+    fn reduce_scatter_as(
+        &self,
+        call: &'static str,
+        data: Origin<'_>,
+        mut room: Destination<'_>,
+        ranges: Option<&[Range<i64>]>,
+        op: Operator<'_>,
+    ) -> Result<()> {
+        let sample = self.sample_operands(&data, &mut room);
+        self.collective(Call::new(call).by(op), sample, Activity::Reduce, || {
+            let in_place = matches!(data.what, What::InPlace);
+            let (combining, mine, failed) = self.operands(data, &mut room, op);
+            let combine = |held, heard: Vec<u8>, _| self.combined(&combining, held, &heard);
+            let total = self.participants().fold(mine, combine)?;
+            let blocks = match (&total, &combining.all) {
+                (None, _) => Ok(Vec::new()),
+                // Without operands, the total is this rank's error.
+                (Some(total), None) => Ok(vec![total.clone(); self.size() as usize]),
+                (Some(total), Some(all)) => self.blocks_of_total(total, all, ranges),
+            };
+            let (blocks, failed_here) = self.seal_blocks(blocks);
+            let block = self.participants().scatter(blocks)?;
+            failed.or(failed_here).map_or(Ok(()), Err)?;
+            match &combining.all {
+                Some((_, count)) if in_place => {
+                    let own = self.blocks(*count, ranges)?.swap_remove(self.rank() as usize);
+                    self.unpack_first(room, own.end - own.start, &block)
+                }
+                _ => self.unpack_whole(room, &block),
+            }
+        })
+    }
+
+    /// Combines this rank's data with the data in `room`, and stores the result there (MPI-5.0
+    /// section 6.9.7). The operands in `data` come first. No other rank takes part.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::Op;
+    ///
+    /// let mut sum = [1, 2];
+    /// rank.world().reduce_local(&[10, 20], &mut sum, Op::Sum)?;
+    /// assert_eq!(sum, [11, 22]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`reduce`](Communicator::reduce).
+    #[track_caller]
+    pub fn reduce_local<'a, 'b, 'o>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        room: impl Into<Destination<'b>>,
+        op: impl Into<Operator<'o>>,
+    ) -> Result<()> {
+        let (data, mut room, op) = (data.into(), room.into(), op.into());
+        let caller = Location::caller();
+        let made = || {
+            self.ready()?;
+            let (_, high, failed) = self.operands(IN_PLACE.into(), &mut room, op);
+            failed.map_or(Ok(()), Err)?;
+            let (combining, low, failed) = self.operands(data, &mut room, op);
+            failed.map_or(Ok(()), Err)?;
+            let total = self.combined(&combining, low, &high)?;
+            self.unpack_whole(room, &total)
+        };
+        made().map_err(|error| self.raised(error, "reduce_local", caller))
+    }
+
     /// The combination of all ranks' operands at rank 0, and an empty vector elsewhere. Also
     /// returns the error of this rank.
     fn total(
         &self,
         data: Origin<'_>,
         room: &mut Destination<'_>,
-        op: Op,
+        op: Operator<'_>,
     ) -> Result<(Vec<u8>, Option<Error>)> {
-        let (reduction, mine, failed) = self.operands(data, room, op);
-        let combine = |held, heard: Vec<u8>, _| self.combined(&reduction, held, &heard);
+        let (combining, mine, failed) = self.operands(data, room, op);
+        let combine = |held, heard: Vec<u8>, _| self.combined(&combining, held, &heard);
         let total = self.participants().fold(mine, combine)?;
         Ok((total.unwrap_or_default(), failed))
     }
 
     /// This rank's operands, read from `room` if the data is in place.
-    fn operands(
+    fn operands<'o>(
         &self,
         data: Origin<'_>,
         room: &mut Destination<'_>,
-        op: Op,
-    ) -> (Option<Reduction>, Vec<u8>, Option<Error>) {
-        let mut reduction = None;
+        op: Operator<'o>,
+    ) -> (Combining<'o>, Vec<u8>, Option<Error>) {
+        let mut combining = Combining { by: Means::Nothing, all: None };
         let packed = Scope::with(|scope| {
             let (what, span) = match data.what {
                 What::InPlace => (room.what, scope.lend_mut(room.loan.again())),
                 what => (what, scope.lend(data.loan)),
             };
             let all = what.resolve(self.process(), span)?;
-            if matches!(op, Op::Replace | Op::NoOp) {
-                return Err(ErrorKind::NotReducing.into());
-            }
-            let mixed = || ErrorKind::NotReducible { datatype: excerpt(&*all.datatype) };
-            if all.count > 0 {
-                let leaf = all.datatype.single_leaf().ok_or_else(mixed)?;
-                let representation = self.packed_representation();
-                reduction = Some(Reduction::new(op, leaf, representation)?);
-            }
-            self.pack_part(&all, 0, all.count)
+            combining.by = self.means(op, &all)?;
+            let packed = self.pack_part(&all, 0, all.count);
+            combining.all = Some((all.datatype, all.count));
+            packed
         });
         let (bytes, failed) = self.seal(packed);
-        (reduction, bytes, failed)
+        (combining, bytes, failed)
+    }
+
+    /// How an operation combines the data of a call.
+    fn means<'o>(&self, op: Operator<'o>, all: &Elementwise) -> Result<Means<'o>> {
+        match op {
+            Operator::Predefined(Op::Replace | Op::NoOp) => Err(ErrorKind::NotReducing.into()),
+            _ if all.count == 0 => Ok(Means::Nothing),
+            Operator::Predefined(op) => {
+                let mixed = || ErrorKind::NotReducible { datatype: excerpt(&*all.datatype) };
+                let leaf = all.datatype.single_leaf().ok_or_else(mixed)?;
+                let representation = self.packed_representation();
+                Ok(Means::Predefined(Reduction::new(op, leaf, representation)?))
+            }
+            Operator::User(op) => op.check(self, all).map(|()| Means::User(op)),
+        }
     }
 
     /// Combines the operands of lower ranks with those of higher ranks. If one of them is an error,
     /// the result is the first error.
     fn combined(
         &self,
-        reduction: &Option<Reduction>,
+        combining: &Combining<'_>,
         mut low: Vec<u8>,
         high: &[u8],
     ) -> Result<Vec<u8>> {
@@ -245,15 +394,54 @@ impl Communicator {
             let differ = Error::from(ErrorKind::Signature { origin, target, remedy });
             return Ok(self.seal(Err(differ)).0);
         }
-        // There are no elements if there is no reduction.
-        if let Some(reduction) = reduction {
-            let elements = (low.len() - HEAD) as u64 / reduction.element().max(1);
-            let mut operands = ViewMut::new(&mut low[HEAD..]);
-            let combined = reduction.combine(View::new(&high[HEAD..]), &mut operands, elements);
-            if let Err(error) = combined {
-                return Ok(self.seal(Err(error.into())).0);
+        let outcome = match (&combining.by, &combining.all) {
+            (Means::Predefined(reduction), _) => {
+                let elements = (low.len() - HEAD) as u64 / reduction.element().max(1);
+                let mut operands = ViewMut::new(&mut low[HEAD..]);
+                let combined = reduction.combine(View::new(&high[HEAD..]), &mut operands, elements);
+                combined.map(|()| low).map_err(Error::from)
             }
-        }
-        Ok(low)
+            (Means::User(op), Some((datatype, count))) => {
+                op.combine(self, (datatype, *count), &low, high)
+            }
+            _ => Ok(low),
+        };
+        Ok(self.seal(outcome).0)
     }
+
+    /// The blocks of a packed total, a message for each rank.
+    fn blocks_of_total(
+        &self,
+        total: &[u8],
+        (datatype, count): &(Arc<Compiled>, u64),
+        ranges: Option<&[Range<i64>]>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let (_, data) = open(total)?;
+        let representation = self.packed_representation();
+        let block = |range: Range<u64>| {
+            let elements = range.end - range.start;
+            let place = |elements| datatype.committed().pack_size(elements, representation);
+            let (from, to) = (place(range.start)? as usize, place(range.end)? as usize);
+            let mut bytes = room_for((to - from) as u64, HEAD)?;
+            bytes.push(0);
+            bytes.extend(datatype.repeated(elements)?.to_le_bytes());
+            bytes.extend(&data[from..to]);
+            Ok(bytes)
+        };
+        self.blocks(*count, ranges)?.into_iter().map(block).collect()
+    }
+}
+
+/// How a call combines operands, and the datatype and number of elements of its data.
+struct Combining<'o> {
+    by: Means<'o>,
+    /// `None` if the data was refused.
+    all: Option<(Arc<Compiled>, u64)>,
+}
+
+enum Means<'o> {
+    /// There are no elements.
+    Nothing,
+    Predefined(Reduction),
+    User(&'o UserOp<'o>),
 }

@@ -7,7 +7,9 @@
 use std::ops::Range;
 
 use super::Communicator;
-use crate::error::Result;
+use super::calls::Call;
+use crate::error::{ErrorKind, Result};
+use crate::job::Activity;
 use crate::origin::{Destination, Origin};
 
 impl Communicator {
@@ -129,5 +131,56 @@ impl Communicator {
         (room, taken): (impl Into<Destination<'b>>, &[Range<i64>]),
     ) -> Result<()> {
         self.alltoall_as("alltoallv", (data.into(), Some(given)), (room.into(), Some(taken)))
+    }
+
+    /// Sends data from each rank to each rank, each with a datatype of its own (MPI-5.0 section
+    /// 6.8). Rank i's `given[j]` goes to rank j's `taken[i]`, whose signature is the same.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// // Even ranks get numbers, and odd ranks bytes.
+    /// let (numbers, bytes) = ([world.rank(); 2], [world.rank() as u8]);
+    /// let of = |to: usize| if to % 2 == 0 { (&numbers).into() } else { (&bytes).into() };
+    /// let (mut all, mut few) = (vec![[0; 2]; world.size() as usize], vec![[0u8]; world.size() as usize]);
+    /// let taken: Vec<longshore::Destination> = match world.rank() % 2 {
+    ///     0 => all.iter_mut().map(Into::into).collect(),
+    ///     _ => few.iter_mut().map(Into::into).collect(),
+    /// };
+    /// world.alltoallw((0..world.size() as usize).map(of), taken)?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// COUNT if the number of origins or destinations isn't the number of ranks. Otherwise those of
+    /// [`alltoallv`](Communicator::alltoallv).
+    #[track_caller]
+    pub fn alltoallw<'a, 'b>(
+        &self,
+        given: impl IntoIterator<Item = Origin<'a>>,
+        taken: impl IntoIterator<Item = Destination<'b>>,
+    ) -> Result<()> {
+        let (given, taken) = (Vec::from_iter(given), Vec::from_iter(taken));
+        self.collective(Call::new("alltoallw"), None, Activity::Alltoall, || {
+            let size = self.size() as usize;
+            let packed = match (given.len(), taken.len()) {
+                (a, b) if (a, b) == (size, size) => {
+                    given.into_iter().map(|data| self.packed_whole(data)).collect()
+                }
+                (a, b) => {
+                    let what = format!("{a} origins and {b} destinations for {size} ranks");
+                    Err(ErrorKind::Ranges(what).into())
+                }
+            };
+            let (blocks, failed) = self.seal_blocks(packed);
+            let all = self.participants().alltoall(blocks)?;
+            failed.map_or(Ok(()), Err)?;
+            // All that can be unpacked is, as in other calls.
+            let unpack =
+                |(room, bytes): (Destination<'_>, &Vec<u8>)| self.unpack_whole(room, bytes);
+            let outcomes: Vec<_> = taken.into_iter().zip(&all).map(unpack).collect();
+            outcomes.into_iter().collect()
+        })
     }
 }

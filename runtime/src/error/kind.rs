@@ -121,6 +121,17 @@ pub enum ErrorKind {
         /// The type.
         datatype: String,
     },
+    /// An operation of the program on elements of another type than the data's.
+    #[error(
+        "the operation combines elements of {element}, and the data is of type {datatype}: give the \
+         operation data of its element type, or define one on the data's"
+    )]
+    UserOperands {
+        /// The element type of the operation.
+        element: &'static str,
+        /// The data's type.
+        datatype: String,
+    },
     /// The operation is only for windows.
     #[error("MPI_REPLACE and MPI_NO_OP are for windows: use another operation in a reduction")]
     NotReducing,
@@ -601,7 +612,7 @@ impl ErrorKind {
             ErrorKind::Blocks { .. } | ErrorKind::Ranges(_) => Class::Count,
             ErrorKind::InPlace => Class::Buffer,
             ErrorKind::NotReducible { .. } => Class::Type,
-            ErrorKind::NotReducing => Class::Op,
+            ErrorKind::NotReducing | ErrorKind::UserOperands { .. } => Class::Op,
             ErrorKind::Collective => Class::Intern,
             ErrorKind::PackArguments(_) => Class::Arg,
             ErrorKind::Unrecognised => Class::UnsupportedDatarep,

@@ -55,6 +55,11 @@ impl Span {
         self.start
     }
 
+    /// The address of a displacement, which may lie outside of the memory.
+    pub(crate) fn address(&self, at: i64) -> *mut u8 {
+        self.start.wrapping_offset(self.origin.wrapping_add(at) as isize)
+    }
+
     /// Moves displacement 0 to displacement `by`; `None` if that overflows.
     #[inline]
     pub(crate) fn shifted(self, by: i64) -> Option<Span> {
