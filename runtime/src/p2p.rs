@@ -11,6 +11,7 @@ use std::panic::Location;
 
 use shipable::{Form, Tag, form::Limits};
 
+use crate::check::Caller;
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
 use crate::engine::{Channel, Delivery, Landing, Message, Pattern, Sender, Source, State, Status};
 use crate::error::{Error, ErrorKind, Result};
@@ -51,8 +52,8 @@ impl Communicator {
     /// can't hold a value of a slice. PROC_ABORTED if the rank is dead.
     #[track_caller]
     pub fn send<'a>(&self, data: impl Into<Origin<'a>>, dest: i32, tag: i32) -> Result<()> {
-        let data = data.into();
-        self.call("send", Activity::Send, dest, || self.send_on(data, dest, tag))
+        let (data, transfer) = (data.into(), Transfer::of(self, Location::caller()));
+        self.call("send", Activity::Send, dest, || self.send_on(&transfer, data, dest, tag))
     }
 
     /// Receives data from a rank with a tag (MPI-5.0 section 3.2.4). [`ANY_SOURCE`] and [`ANY_TAG`]
@@ -82,8 +83,8 @@ impl Communicator {
         source: i32,
         tag: i32,
     ) -> Result<Status> {
-        let room = room.into();
-        self.call("recv", Activity::Receive, source, || self.recv_on(room, source, tag))
+        let (room, transfer) = (room.into(), Transfer::of(self, Location::caller()));
+        self.call("recv", Activity::Receive, source, || self.recv_on(&transfer, room, source, tag))
     }
 
     /// Sends a type to a rank, which can use it only as the target type of operations on this
@@ -161,12 +162,12 @@ impl Communicator {
     /// for a message without a valid form. Otherwise the errors of [`recv`](Communicator::recv).
     #[track_caller]
     pub fn type_recv(&self, source: i32, tag: i32) -> Result<ForeignType> {
+        let transfer = Transfer::of(self, Location::caller());
         self.call("type_recv", Activity::Receive, source, || {
             if source == PROC_NULL {
                 return Err(ErrorKind::TypeOfNull.into());
             }
             let pattern = self.pattern(source, tag, Channel::Types)?;
-            let transfer = Transfer::of(self);
             transfer.start_receive(pattern, Landing::Bytes);
             let delivery = transfer.await_delivery().inspect_err(|_| transfer.abandon())?;
             let builder = delivery.status.source as u32;
@@ -199,6 +200,7 @@ impl Communicator {
         (room, source, recv_tag): (impl Into<Destination<'b>>, i32, i32),
     ) -> Result<Status> {
         let (data, room) = (data.into(), room.into());
+        let transfer = Transfer::of(self, Location::caller());
         let both = || -> Result<Status> {
             let send_tag = checked_tag(send_tag)?;
             let peer = self.member(dest)?;
@@ -206,7 +208,6 @@ impl Communicator {
                 PROC_NULL => None,
                 _ => Some(self.pattern(source, recv_tag, Channel::Data)?),
             };
-            let transfer = Transfer::of(self);
             scope(
                 |_| transfer.abandon(),
                 |scope| {
@@ -248,10 +249,15 @@ impl Communicator {
         made().map_err(|error| self.raise(error.at(|| self.toward(call, other)), caller))
     }
 
-    fn send_on(&self, data: Origin<'_>, dest: i32, tag: i32) -> Result<()> {
+    fn send_on(
+        &self,
+        transfer: &Transfer<'_>,
+        data: Origin<'_>,
+        dest: i32,
+        tag: i32,
+    ) -> Result<()> {
         let tag = checked_tag(tag)?;
         let Some(peer) = self.member(dest)? else { return Ok(()) };
-        let transfer = Transfer::of(self);
         scope(
             |_| transfer.abandon(),
             |scope| {
@@ -263,12 +269,17 @@ impl Communicator {
         )
     }
 
-    fn recv_on(&self, room: Destination<'_>, source: i32, tag: i32) -> Result<Status> {
+    fn recv_on(
+        &self,
+        transfer: &Transfer<'_>,
+        room: Destination<'_>,
+        source: i32,
+        tag: i32,
+    ) -> Result<Status> {
         if source == PROC_NULL {
             return Ok(NULL_STATUS);
         }
         let pattern = self.pattern(source, tag, Channel::Data)?;
-        let transfer = Transfer::of(self);
         scope(
             |_| transfer.abandon(),
             |scope| {
@@ -317,41 +328,80 @@ impl Communicator {
     }
 }
 
+/// What a waiting send, receive or probe says about itself, after a while.
+#[derive(Clone, Copy)]
+struct Awaited {
+    /// `None` for any tag.
+    tag: Option<i32>,
+    /// The context of a receive or probe, whose unmatched messages are listed.
+    unmatched: Option<u32>,
+    caller: Caller,
+}
+
+impl Awaited {
+    fn wait<T>(
+        self,
+        process: &Process,
+        mut poll: impl FnMut(&mut State) -> Option<Result<T>>,
+    ) -> Result<T> {
+        process.wait(|state, arming| {
+            let outcome = poll(state);
+            if outcome.is_none() && arming {
+                process.remark(|| self.describe(state));
+            }
+            outcome
+        })
+    }
+
+    fn describe(self, state: &State) -> String {
+        let tag = self.tag.map_or("any tag".to_owned(), |tag| format!("tag {tag}"));
+        let mut text = format!("{tag}, at {}", self.caller);
+        if let Some(context) = self.unmatched {
+            text += &format!("; {}", state.describe_unmatched(context));
+        }
+        text
+    }
+}
+
+const NOT_STARTED: &str = "the receive isn't started";
+
 /// The send and the receive of one blocking call, while they are in progress.
 struct Transfer<'a> {
     process: &'a Process,
     group: &'a Group,
-    sending: Cell<Option<(u64, u32)>>,
-    receiving: Cell<Option<(u64, Option<u32>)>>,
+    caller: Caller,
+    /// The number of the send and its receiver, and what it waits for.
+    sending: Cell<Option<(u64, u32, Awaited)>>,
+    /// The number of the receive and its only sender, if there is one, and what it waits for.
+    receiving: Cell<Option<(u64, Option<u32>, Awaited)>>,
 }
 
 impl<'a> Transfer<'a> {
-    fn of(communicator: &'a Communicator) -> Transfer<'a> {
+    fn of(communicator: &'a Communicator, caller: Caller) -> Transfer<'a> {
         let (process, group) = (communicator.process(), communicator.group());
         let (sending, receiving) = (Cell::new(None), Cell::new(None));
-        Transfer { process, group, sending, receiving }
-    }
-
-    fn wait<T>(&self, mut poll: impl FnMut(&mut State) -> Option<Result<T>>) -> Result<T> {
-        self.process.wait(|state, _| poll(state))
+        Transfer { process, group, caller, sending, receiving }
     }
 
     fn start_send(&self, peer: u32, message: Message) -> Result<()> {
+        let awaited = Awaited { tag: Some(message.tag), unmatched: None, caller: self.caller };
         let number = self.process.engine().state().start_send(peer, message)?;
-        self.sending.set(number.map(|number| (number, peer)));
+        self.sending.set(number.map(|number| (number, peer, awaited)));
         Ok(())
     }
 
     fn start_receive(&self, pattern: Pattern, landing: Landing) {
         let sender = pattern.sender.one();
+        let (tag, unmatched) = (pattern.tag, Some(pattern.context));
+        let awaited = Awaited { tag, unmatched, caller: self.caller };
         let number = self.process.engine().state().start_receive(pattern, landing);
-        self.receiving.set(Some((number, sender)));
+        self.receiving.set(Some((number, sender, awaited)));
     }
 
     fn finish_send(&self) -> Result<()> {
-        if let Some((number, peer)) = self.sending.get() {
+        if let Some((number, peer, awaited)) = self.sending.get() {
             self.process.note_wait(Some(peer));
-            self.wait(|state| state.take_sent(number))?;
+            awaited.wait(self.process, |state| state.take_sent(number))?;
             self.sending.set(None);
             return Ok(());
         }
@@ -365,17 +415,18 @@ impl<'a> Transfer<'a> {
     }
 
     fn await_delivery(&self) -> Result<Delivery> {
-        let (number, sender) = self.receiving.get().unwrap_or_default();
+        let received = self.receiving.get();
+        let (number, sender, awaited) = received.ok_or(ErrorKind::Request(NOT_STARTED))?;
         self.process.note_wait(sender);
-        let delivery = self.wait(|state| state.take_received(number))?;
+        let delivery = awaited.wait(self.process, |state| state.take_received(number))?;
         self.receiving.set(None);
         Ok(delivery)
     }
 
     /// Gives the lent memory back after an error, if the engine still uses it.
     fn abandon(&self) {
-        let sending = self.sending.get().map(|(number, _)| number);
-        let receiving = self.receiving.get().map(|(number, _)| number);
+        let sending = self.sending.get().map(|(number, ..)| number);
+        let receiving = self.receiving.get().map(|(number, ..)| number);
         for number in sending.into_iter().chain(receiving) {
             self.process.engine().state().abandon(number);
         }

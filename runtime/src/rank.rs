@@ -371,6 +371,9 @@ impl Rank {
     pub fn finalize(self) -> Result<()> {
         self.process.ready()?;
         self.process.note(Activity::Finalize, 0);
+        if self.process.checks() {
+            self.process.check_windows();
+        }
         // MPI-5.0 section 11.2.4: the attributes of MPI_COMM_SELF are deleted first, in reverse
         // order of their setting.
         let cleared = self.alone.clear_attributes().and(self.world.clear_attributes());

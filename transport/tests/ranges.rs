@@ -138,10 +138,19 @@ fn notes_and_states_are_seen_by_all_handles_and_death_is_final() {
     assert_eq!((noted.code, noted.detail, noted.waits_for), (7, 9, None));
     rank.note_wait(Some(0));
     assert_eq!(launcher.noted(1), longshore_transport::Note { waits_for: Some(0), ..noted });
+    assert_eq!(launcher.remarked(1), None);
+    rank.remark("tag 7");
+    assert_eq!(launcher.remarked(1).unwrap(), "tag 7");
+    // A text is cut at a character, and a shorter one leaves nothing of it.
+    rank.remark(&"é".repeat(200).replacen("é", "e", 1));
+    assert_eq!(launcher.remarked(1).unwrap(), format!("e{}", "é".repeat(119)));
+    rank.remark("tag 8");
+    assert_eq!(launcher.remarked(1).unwrap(), "tag 8");
     rank.note_move();
     assert_eq!(launcher.noted(1).moves, noted.moves + 1);
     rank.note(7, 9);
     assert!(launcher.noted(1).calls != noted.calls && launcher.noted(1).waits_for.is_none());
+    assert_eq!(launcher.remarked(1), None, "it was about the note before");
     for state in [Cause::Lost, Cause::Signal(11), Cause::Exit(255), Cause::Abort(-3)] {
         let job = Segment::create(1).unwrap();
         job.mark(0, RankState::Dead(state));

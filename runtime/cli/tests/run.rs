@@ -5,6 +5,8 @@
 #[path = "run/hosts.rs"]
 mod hosts;
 mod support;
+#[path = "run/waits.rs"]
+mod waits;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -29,6 +31,8 @@ fn rank() {
         "circle" => return circle(),
         "conflict" => return conflict(),
         "fences" => return fences(),
+        "locks" => return locks(),
+        "unfreed" => return unfreed(),
         "full" => return full(),
         "fatal" => return fatal(),
         "leave" => return leave(),
@@ -143,7 +147,11 @@ fn circle() {
     let rank = longshore::init().unwrap();
     let world = rank.world();
     let last = (world.rank() + world.size() - 1) % world.size();
-    world.recv(&mut [0u8], last, 0).unwrap();
+    // Rank 0 confuses its tags.
+    if world.rank() == 0 {
+        (0..2).for_each(|_| world.send(&[0u8], 1, 8).unwrap());
+    }
+    world.recv(&mut [0u8], last, 7).unwrap();
 }
 
 /// All ranks put to the same bytes of rank 0 without an order: a conflict (rule 23).
@@ -163,7 +171,49 @@ fn fences() {
     let mut windows = [0, 1].map(|_| {
         longshore::Window::allocate(rank.world(), 8, 8, &longshore::Info::default()).unwrap()
     });
+    windows[0].set_name("halo");
     windows[rank.world().rank() as usize].fences(|_| Ok(())).unwrap();
+}
+
+/// Each rank locks its own window and then the other's.
+fn locks() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), longshore::Info::default());
+    let windows = ["left", "right"].map(|name| {
+        let window = longshore::Window::allocate(world, 8, 8, &info).unwrap();
+        window.set_name(name);
+        window
+    });
+    let (me, exclusive) = (world.rank() as usize, longshore::LockType::Exclusive);
+    let outcome = windows[me].lock(0, exclusive, |_| {
+        world.barrier()?;
+        windows[1 - me].lock(0, exclusive, |_| Ok(()))
+    });
+    eprintln!("{}", outcome.unwrap_err());
+    windows.into_iter().for_each(|window| drop(window.free()));
+    rank.finalize().unwrap();
+}
+
+/// Rank 1 drops one window within an epoch, and forgets another.
+fn unfreed() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), longshore::Info::default());
+    let halo = longshore::Window::allocate(world, 8, 8, &info).unwrap();
+    let forgotten = longshore::Window::allocate(world, 8, 8, &info).unwrap();
+    let freed = longshore::Window::allocate(world, 8, 8, &info).unwrap();
+    if world.rank() == 1 {
+        halo.set_name("halo");
+        halo.raw().lock(1, longshore::LockType::Shared, longshore::Assert::NONE).unwrap();
+        forgotten.raw().lock_all(longshore::Assert::NONE).unwrap();
+        forgotten.raw().unlock_all().unwrap();
+        drop(halo);
+    } else {
+        halo.set_name("left");
+        std::mem::forget(halo);
+    }
+    freed.free().unwrap();
+    rank.finalize().unwrap();
+    drop(forgotten);
 }
 
 /// Rank 0 puts to a rank that doesn't answer, until the limit of operations on the way.
@@ -678,87 +728,6 @@ fn a_timeout_ends_the_job() {
         124,
         &["longshore: the job took longer than 0.2 s; ending rank 0 (before init), rank 1 (before init)"],
     );
-}
-
-/// Runs ranks that get stuck until the watchdog reports `expected`, apart from durations. Reports
-/// about ranks that are still starting don't count.
-fn stuck(options: &[&str], name: &str, expected: &[&str]) {
-    let options = [&["--watchdog", "0.1", "--timeout", "30"], options].concat();
-    let options: Vec<_> = options.into_iter().map(str::to_owned).collect();
-    let mut run = start(&[options, role(name)].concat());
-    let without_time = |line: &str| match line.split_once(" for ") {
-        Some((start, rest)) => {
-            format!("{start}{}", rest.find(", ").map_or("", |at| &rest[at..]))
-        }
-        None => line.to_owned(),
-    };
-    let mut report = Vec::new();
-    for line in BufReader::new(run.child.stderr.take().unwrap()).lines() {
-        let line = line.unwrap();
-        let Some(line) = line.strip_prefix("longshore: ") else { continue };
-        assert!(!line.starts_with("the job took"), "{report:?}");
-        match line {
-            "no progress for 100ms:" => report.clear(),
-            line => report.push(without_time(line)),
-        }
-        let is_early =
-            |line: &String| ["in init", "the making of"].iter().any(|at| line.contains(at));
-        if report.len() == expected.len() && !report.iter().any(is_early) {
-            break;
-        }
-    }
-    assert_eq!(report, expected);
-    kill(run.pid(), Signal::SIGTERM).unwrap();
-    assert_eq!(run.finish().status, 143);
-}
-
-const LATE: &str = "their calls can't end, unless a message is late, as in a network that is down; \
-                    `longshore run --check` shows the source lines";
-
-#[test]
-fn the_watchdog_reports_which_rank_waits_for_which() {
-    stuck(
-        &["-n", "3"],
-        "circle",
-        &[
-            "  rank 0: in a receive from rank 2, waits for rank 2",
-            "  rank 1: in a receive from rank 0, waits for rank 0",
-            "  rank 2: in a receive from rank 1, waits for rank 1",
-            "they wait in a circle: rank 0, rank 2, rank 1, rank 0",
-            LATE,
-        ],
-    );
-    stuck(
-        &["-n", "2"],
-        "fences",
-        &[
-            "  rank 0: in a fence of window 1, waits for rank 1",
-            "  rank 1: in a fence of window 2, waits for rank 0",
-            "they wait in a circle: rank 0, rank 1, rank 0",
-            LATE,
-        ],
-    );
-    // Rank 0 computes.
-    stuck(
-        &["-n", "2"],
-        "barrier",
-        &["  rank 1: in a barrier, waits for rank 0", "  rank 0: at its own work"],
-    );
-    // The limit of operations on the way is reached.
-    stuck(
-        &["-n", "2", "--route", "message", "--progress", "off"],
-        "full",
-        &["  rank 0: in a put to rank 1, waits for rank 1", "  rank 1: at its own work"],
-    );
-}
-
-/// The job ends before six times the watchdog's patience.
-#[test]
-fn the_watchdog_waits_longer_for_a_rank_before_init() {
-    let options = ["--watchdog", "0.3", "--timeout", "1.5"].map(str::to_owned).to_vec();
-    let slow = [":", "sleep", "60"].map(str::to_owned).to_vec();
-    let finished = run(&[options, role("wait"), slow].concat());
-    assert_eq!((finished.status, finished.messages().len()), (124, 1), "{}", finished.stderr);
 }
 
 #[test]

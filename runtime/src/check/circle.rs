@@ -14,21 +14,24 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// A circle: its ranks, each with its current call.
 pub(crate) struct WaitCycle {
     ranks: Vec<(u32, Note)>,
+    /// The ranks' remarks on their calls, with the source lines.
+    remarks: Vec<Option<String>>,
     since: Instant,
 }
 
 impl WaitCycle {
     /// The circle that contains a rank, if there is one.
     pub(crate) fn of(segment: &Segment, me: u32, size: u32) -> Option<WaitCycle> {
-        let mut ranks = Vec::new();
+        let (mut ranks, mut remarks) = (Vec::new(), Vec::new());
         let mut rank = me;
         while ranks.len() < size as usize {
             let note = segment.noted(rank);
             let waits = Activity::from_code(note.code).is_some_and(|it| it != Activity::Computing);
             let next = note.waits_for.filter(|next| waits && *next < size)?;
             ranks.push((rank, note));
+            remarks.push(segment.remarked(rank));
             if next == me {
-                return Some(WaitCycle { ranks, since: Instant::now() });
+                return Some(WaitCycle { ranks, remarks, since: Instant::now() });
             }
             rank = next;
         }
@@ -59,12 +62,13 @@ impl WaitCycle {
     }
 
     fn text(&self) -> String {
-        let line = |&(rank, note): &(u32, Note)| {
+        let line = |(&(rank, note), remark): (&(u32, Note), &Option<String>)| {
             let what = Activity::from_code(note.code).unwrap_or(Activity::Computing);
             let what = what.describe(note.detail);
             let whom = note.waits_for.unwrap_or(rank);
-            format!("check:   rank {rank}: in {what}, waits for rank {whom}\n")
+            let remark = remark.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
+            format!("check:   rank {rank}: in {what}, waits for rank {whom}{remark}\n")
         };
-        self.ranks.iter().map(line).collect()
+        self.ranks.iter().zip(&self.remarks).map(line).collect()
     }
 }

@@ -1,5 +1,5 @@
 //! The checks of `--check`: a rank records the accesses to its windows and reports violations of
-//! rules 7, 8, 9, 22 and 23.
+//! rules 7, 8, 9, 22, 23 and 30.
 //!
 //! - Conflicting accesses ([`history`]) are found at the target. The bytes of an access come from
 //!   its form ([`footprint`]). Vector clocks ([`clock`]) decide whether one access is ordered

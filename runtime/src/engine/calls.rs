@@ -391,6 +391,11 @@ impl State {
         self.messages.misplaced(context, call, from)
     }
 
+    /// The messages of a context that no receive has matched, as text.
+    pub(crate) fn describe_unmatched(&self, context: u32) -> String {
+        self.messages.describe_unmatched(context)
+    }
+
     /// Takes out the messages of collective calls up to this number, which are over. Returns the
     /// sender, number and code of the first.
     #[inline]

@@ -81,7 +81,7 @@ pub enum Progress {
 }
 
 /// Whether ranks check for uses of windows that MPI leaves undefined, and report them on standard
-/// error (rules 7, 8, 9, 22 and 23).
+/// error (rules 7, 8, 9, 22, 23 and 30).
 ///
 /// All ranks must have the same value. With checking, all operations travel as messages. The check
 /// sees the loads and stores of a rank to its own window memory through accessors, but not those

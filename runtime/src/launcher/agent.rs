@@ -49,6 +49,8 @@ struct Agent {
     under_way: usize,
     /// The notes of ranks that were last reported to the launcher.
     noted: HashMap<u32, Note>,
+    /// The ranks' last remarks.
+    remarked: HashMap<u32, String>,
     /// The time of the next look at the ranks' notes.
     look: Option<Instant>,
     events: Vec<Event>,
@@ -95,6 +97,7 @@ impl Agent {
             outbox,
             under_way: 0,
             noted: HashMap::new(),
+            remarked: HashMap::new(),
             look: None,
             events: Vec::new(),
             signalled: None,
@@ -266,6 +269,12 @@ impl Agent {
             let note = local.noted(rank);
             if self.noted.insert(rank, note) != Some(note) {
                 self.events.push(Event::Noted(rank, note));
+            }
+            // Without a text there is nothing to replace: the launcher forgets it with its note.
+            if let Some(text) = local.remarked(rank) {
+                if self.remarked.insert(rank, text.clone()).as_ref() != Some(&text) {
+                    self.events.push(Event::Remarked(rank, text));
+                }
             }
         }
     }

@@ -334,6 +334,11 @@ impl LocalRanks {
         self.share.segment.noted(rank)
     }
 
+    /// The remark that a rank of this host has added to its note.
+    pub(super) fn remarked(&self, rank: u32) -> Option<String> {
+        self.share.segment.remarked(rank)
+    }
+
     /// The ranks that haven't ended.
     pub(super) fn living(&self) -> impl Iterator<Item = u32> {
         self.ranks.iter().filter(|rank| rank.process.is_some()).map(|rank| rank.rank)

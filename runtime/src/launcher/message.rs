@@ -130,6 +130,8 @@ pub(super) enum Event {
     },
     /// A rank's note, after it changed.
     Noted(u32, #[serde(with = "NoteForm")] Note),
+    /// A rank's remark on its note, after it changed.
+    Remarked(u32, String),
     /// Flow control: rank 0 has taken this many bytes of input.
     Taken(u32),
 }
@@ -141,6 +143,7 @@ impl Event {
             Event::Refused { .. } | Event::Taken(_) => None,
             Event::Output(rank, ..) | Event::Line(rank, _) => Some(*rank),
             Event::Ended { rank, .. } | Event::Noted(rank, _) => Some(*rank),
+            Event::Remarked(rank, _) => Some(*rank),
         }
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct RemoteRanks {
     owed: usize,
     /// The last reported notes of the host's ranks.
     notes: HashMap<u32, Note>,
+    /// The remarks on these notes.
+    remarks: HashMap<u32, String>,
     /// The first reason why the ranks can't run, or why messages of the agent are ignored, with the
     /// job's status for it.
     trouble: Option<(u8, String)>,
@@ -112,6 +114,7 @@ impl RemoteRanks {
             outbox,
             owed: 0,
             notes: HashMap::new(),
+            remarks: HashMap::new(),
             trouble: None,
             closed: None,
         })
@@ -189,7 +192,13 @@ impl RemoteRanks {
                 Ok(Some(Event::Refused { status, reason })) => {
                     self.trouble.get_or_insert((status, reason));
                 }
-                Ok(Some(Event::Noted(rank, note))) => drop(self.notes.insert(rank, note)),
+                Ok(Some(Event::Noted(rank, note))) => {
+                    let before = self.notes.insert(rank, note);
+                    if before.is_none_or(|before| before.calls != note.calls) {
+                        self.remarks.remove(&rank);
+                    }
+                }
+                Ok(Some(Event::Remarked(rank, text))) => drop(self.remarks.insert(rank, text)),
                 Ok(Some(event)) if event.rank().is_some_and(|rank| !self.ranks.contains(&rank)) => {
                     self.trouble
                         .get_or_insert((1, "its agent reported a rank of another host".into()));
@@ -281,6 +290,11 @@ impl RemoteRanks {
     /// The last reported note of a rank of this host.
     pub(super) fn noted(&self, rank: u32) -> Note {
         self.notes.get(&rank).copied().unwrap_or_default()
+    }
+
+    /// The last reported remark on the note of a rank of this host.
+    pub(super) fn remarked(&self, rank: u32) -> Option<String> {
+        self.remarks.get(&rank).cloned()
     }
 
     /// The job's exit status and message for the end of this host, after the start command ended

@@ -27,6 +27,10 @@ const SHOWN: usize = 16;
 const CIRCLE: &str = "their calls can't end, unless a message is late, as in a network that is down; \
                       `longshore run --check` shows the source lines";
 
+/// The hint of any other report.
+const CHECK: &str =
+    "`longshore run --check` reports calls that don't match, with their source lines";
+
 /// The state of the watchdog of one job.
 pub(super) struct Watchdog {
     patience: Duration,
@@ -68,7 +72,13 @@ impl Watchdog {
 
     /// Compares the notes of all ranks with earlier ones and returns the lines of a report, if one
     /// is due. The note of a rank that has finalized or died is `None`.
-    pub(super) fn look(&mut self, now: Instant, notes: &[Option<Note>]) -> Vec<String> {
+    /// `remarked` gives what a rank has added to its note.
+    pub(super) fn look(
+        &mut self,
+        now: Instant,
+        notes: &[Option<Note>],
+        remarked: impl Fn(u32) -> Option<String>,
+    ) -> Vec<String> {
         for (watched, note) in self.ranks.iter_mut().zip(notes) {
             let call = |note: &Option<Note>| note.map(|note| (note.code, note.detail, note.calls));
             let moves = |note: &Option<Note>| note.map(|note| note.moves);
@@ -94,7 +104,7 @@ impl Watchdog {
         for &rank in &stuck {
             self.ranks[rank as usize].reported = true;
         }
-        self.report(now, &stuck, circle.as_deref())
+        self.report(now, &stuck, circle.as_deref(), remarked)
     }
 
     fn at(&self, rank: u32) -> &Watched {
@@ -123,7 +133,13 @@ impl Watchdog {
         stuck.iter().find_map(circle_from)
     }
 
-    fn report(&self, now: Instant, stuck: &[u32], circle: Option<&[u32]>) -> Vec<String> {
+    fn report(
+        &self,
+        now: Instant,
+        stuck: &[u32],
+        circle: Option<&[u32]>,
+        remarked: impl Fn(u32) -> Option<String>,
+    ) -> Vec<String> {
         let mut lines = vec![format!("no progress for {:.0?}:", self.patience)];
         let describe = |rank: u32| {
             let watched = self.at(rank);
@@ -137,11 +153,14 @@ impl Watchdog {
                 );
             }
             let call = watched.activity().unwrap_or(Activity::Computing).describe(note.detail);
+            let remark = remarked(rank).map(|remark| format!(" ({remark})")).unwrap_or_default();
             match (stuck.binary_search(&rank).is_ok(), note.waits_for) {
                 (true, Some(peer)) => {
-                    format!("  rank {rank}: in {call} for {duration:.1?}, waits for rank {peer}")
+                    format!(
+                        "  rank {rank}: in {call} for {duration:.1?}, waits for rank {peer}{remark}"
+                    )
                 }
-                (true, None) => format!("  rank {rank}: in {call} for {duration:.1?}"),
+                (true, None) => format!("  rank {rank}: in {call} for {duration:.1?}{remark}"),
                 (false, _) if watched.is_waiting() => format!("  rank {rank}: in {call}"),
                 (false, _) => format!("  rank {rank}: at {call} for {duration:.1?}"),
             }
@@ -151,6 +170,9 @@ impl Watchdog {
         lines.extend(order.iter().take(SHOWN).map(|&rank| describe(rank)));
         if order.len() > SHOWN {
             lines.push(format!("  and {} more ranks", order.len() - SHOWN));
+        }
+        if circle.is_none_or(|circle| circle.len() == 1) {
+            lines.push(CHECK.to_owned());
         }
         if let Some(circle) = circle {
             let names: Vec<_> = circle.iter().map(|rank| format!("rank {rank}")).collect();
@@ -176,6 +198,8 @@ impl Watchdog {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(10);
@@ -184,13 +208,15 @@ mod tests {
         watchdog: Watchdog,
         start: Instant,
         notes: Vec<Option<Note>>,
+        remarks: HashMap<u32, &'static str>,
     }
 
     impl Job {
         fn new(ranks: usize) -> Job {
             let start = Instant::now();
             let watchdog = Watchdog::new(ranks as u32, PATIENCE, start);
-            Job { watchdog, start, notes: vec![Some(Note::default()); ranks] }
+            let notes = vec![Some(Note::default()); ranks];
+            Job { watchdog, start, notes, remarks: HashMap::new() }
         }
 
         fn call(&mut self, rank: usize, activity: Activity, detail: u32, waits_for: Option<u32>) {
@@ -200,7 +226,8 @@ mod tests {
         }
 
         fn at(&mut self, seconds: u64) -> Vec<String> {
-            self.watchdog.look(self.start + Duration::from_secs(seconds), &self.notes)
+            let remarked = |rank| self.remarks.get(&rank).map(|&text| text.to_owned());
+            self.watchdog.look(self.start + Duration::from_secs(seconds), &self.notes, remarked)
         }
     }
 
@@ -209,6 +236,7 @@ mod tests {
         let mut job = Job::new(3);
         job.call(0, Activity::Receive, 1, Some(1));
         job.call(1, Activity::Fence, 4, Some(0));
+        job.remarks.insert(1, "window 4 \"halo\"");
         assert_eq!(job.at(0), [""; 0]);
         assert_eq!(job.at(9), [""; 0]);
         assert_eq!(
@@ -216,7 +244,7 @@ mod tests {
             [
                 "no progress for 10s:",
                 "  rank 0: in a receive from rank 1 for 11.0s, waits for rank 1",
-                "  rank 1: in a fence of window 4 for 11.0s, waits for rank 0",
+                "  rank 1: in a fence of window 4 for 11.0s, waits for rank 0 (window 4 \"halo\")",
                 "  rank 2: at its own work for 11.0s",
                 "they wait in a circle: rank 0, rank 1, rank 0",
                 CIRCLE,
@@ -231,7 +259,9 @@ mod tests {
         job.call(0, Activity::Barrier, 0, Some(1));
         assert_eq!(job.at(0), [""; 0]);
         assert_eq!(job.at(59), [""; 0]);
-        assert_eq!(job.at(60)[1], "  rank 0: in a barrier for 60.0s, waits for rank 1");
+        let report = job.at(60);
+        assert_eq!(report[1], "  rank 0: in a barrier for 60.0s, waits for rank 1");
+        assert_eq!(report.last().unwrap(), CHECK);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use shipable::Architecture;
 
-use super::{NULL_STATUS, in_group};
+use super::{Awaited, NULL_STATUS, in_group};
 use crate::communicator::Communicator;
 use crate::dropped::Dropped;
 use crate::engine::{Arrival, Channel, Pattern, State, Status};
@@ -231,14 +231,16 @@ impl Communicator {
         tag: i32,
         found: impl Fn(&mut State, &Pattern) -> Option<Result<T>>,
     ) -> Result<Option<T>> {
-        let process = self.process();
+        let (process, caller) = (self.process(), Location::caller());
         self.call(call, Activity::Probe, source, || {
             if source == PROC_NULL {
                 return Ok(None);
             }
             let pattern = self.pattern(source, tag, Channel::Data)?;
             process.note_wait(pattern.sender.one());
-            process.wait(|state, _| found(state, &pattern)).map(Some)
+            let (tag, unmatched) = (pattern.tag, Some(pattern.context));
+            let awaited = Awaited { tag, unmatched, caller };
+            awaited.wait(process, |state| found(state, &pattern)).map(Some)
         })
     }
 

@@ -4,8 +4,8 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::{NULL_STATUS, checked_tag, in_group};
-use crate::communicator::Communicator;
+use super::{Awaited, NULL_STATUS, checked_tag, in_group};
+use crate::communicator::{ANY_TAG, Communicator};
 use crate::dropped::Dropped;
 use crate::engine::{Channel, State, Status};
 use crate::error::{ErrorKind, Result};
@@ -33,6 +33,8 @@ struct Pending<M> {
     communicator: Communicator,
     /// The rank that the call addressed, as it was passed.
     other: i32,
+    /// `None` for any tag.
+    tag: Option<i32>,
     /// The number of the request in the engine; `None` after completion.
     number: Option<u64>,
     memory: Option<Arc<Exposed>>,
@@ -42,13 +44,13 @@ struct Pending<M> {
 impl<M: Memory> Pending<M> {
     fn new(
         communicator: &Communicator,
-        other: i32,
+        (other, tag): (i32, i32),
         number: Option<u64>,
         taken: Taken,
     ) -> Pending<M> {
         let communicator = communicator.share();
-        let memory = Some(taken.memory);
-        Pending { communicator, other, number, memory, kind: std::marker::PhantomData }
+        let (memory, tag) = (Some(taken.memory), Some(tag).filter(|tag| *tag != ANY_TAG));
+        Pending { communicator, other, tag, number, memory, kind: std::marker::PhantomData }
     }
 
     /// Whether the request has completed. Makes progress.
@@ -72,10 +74,13 @@ impl<M: Memory> Pending<M> {
     ) -> Result<Option<T>> {
         let Some(number) = self.number else { return Ok(None) };
         let (communicator, other) = (&self.communicator, self.other);
+        let receives = activity == Activity::Receive;
+        let unmatched = receives.then(|| communicator.context(Channel::Data));
+        let awaited = Awaited { tag: self.tag, unmatched, caller: Location::caller() };
         let (process, held) = (communicator.process(), &mut self.number);
         communicator.call(call, activity, other, || {
             process.note_wait(communicator.member(other).ok().flatten());
-            let ended = process.wait(|state, _| take(state, number).map(Ok))?;
+            let ended = awaited.wait(process, |state| take(state, number).map(Ok))?;
             *held = None;
             ended.map(Some)
         })
@@ -235,7 +240,7 @@ impl Communicator {
             };
             engine.progress();
             drop(engine);
-            Ok(Sending { pending: Pending::new(self, dest, number, taken) })
+            Ok(Sending { pending: Pending::new(self, (dest, tag), number, taken) })
         };
         let caller = Location::caller();
         start().map_err(|error| self.raise(error.at(|| self.toward("isend", dest)), caller))
@@ -269,7 +274,7 @@ impl Communicator {
                     Some(number)
                 }
             };
-            Ok(Receiving { pending: Pending::new(self, source, number, taken) })
+            Ok(Receiving { pending: Pending::new(self, (source, tag), number, taken) })
         };
         let caller = Location::caller();
         start().map_err(|error| self.raise(error.at(|| self.toward("irecv", source)), caller))

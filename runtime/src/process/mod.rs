@@ -4,6 +4,7 @@
 mod progress;
 mod setup;
 mod wait;
+mod windows;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -25,6 +26,7 @@ use crate::types::Elements;
 use crate::waiter::Waiter;
 
 pub(crate) use setup::Setup;
+use windows::Windows;
 
 /// The shared state of a rank.
 pub(crate) struct Process {
@@ -55,6 +57,9 @@ pub(crate) struct Process {
     /// Whether peers don't know yet of a window that this rank has poisoned.
     untold: AtomicBool,
     life: AtomicU8,
+    /// Whether a call has waited for long.
+    lingers: AtomicBool,
+    windows: Windows,
     /// Locked while a communicator or window is made.
     making: Mutex<()>,
     /// The lowest number that no window has had.
@@ -230,6 +235,27 @@ impl Process {
         self.segment.note_wait(rank);
     }
 
+    /// Publishes more about the current call, for reports of the watchdog and of `--check`, if it
+    /// has waited for long. A call calls this before it sleeps, with the engine locked.
+    pub(crate) fn remark(&self, text: impl FnOnce() -> String) {
+        if self.lingers.load(Ordering::Relaxed) {
+            self.segment.remark(&text());
+        }
+    }
+
+    /// The windows that this rank has not freed.
+    pub(crate) fn windows(&self) -> &Windows {
+        &self.windows
+    }
+
+    /// Rule 30, at the end of a job that is checked: reports each window that isn't freed.
+    pub(crate) fn check_windows(&self) {
+        let reports = self.windows.reports(self.me.rank);
+        if let Some(check) = self.engine().state().check() {
+            reports.into_iter().for_each(|(kind, text)| check.tell(kind, || text));
+        }
+    }
+
     /// The barrier of a group in which this process is rank `rank`. `place` is the memory that rank
     /// 0 of the group has allocated.
     pub(crate) fn barrier_at(
@@ -293,6 +319,7 @@ impl Process {
     /// [`tell_poisoned`](Process::tell_poisoned): if the panic ends the rank, its end is their
     /// news.
     pub(crate) fn poison(&self, window: u32, group: &Group) {
+        self.windows.freed(window);
         self.engine().state().note_poisoned(window, group);
         self.untold.store(true, Ordering::Relaxed);
     }

@@ -8,7 +8,7 @@ use longshore_transport::fault::{Chance, Faults, Faulty};
 use longshore_transport::{Link, Range, RankState, Segment};
 use shipable::Architecture;
 
-use super::{Life, Meeting, Process};
+use super::{Life, Meeting, Process, Windows};
 use crate::barrier::Barrier;
 use crate::check::{Check, report};
 use crate::engine::{Context, Engine, Me, Venue};
@@ -130,6 +130,8 @@ impl Setup {
             pid: std::process::id(),
             untold: AtomicBool::new(false),
             life: AtomicU8::new(Life::Starting as u8),
+            lingers: AtomicBool::new(false),
+            windows: Windows::default(),
             making: Mutex::default(),
             next_window: AtomicU32::new(1),
             next_context: AtomicU32::new(Context::FIRST),

@@ -1,6 +1,7 @@
 //! The waiting of a rank's calls, which make progress meanwhile.
 
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::{Meeting, Process};
 use crate::barrier::Barrier;
@@ -31,6 +32,9 @@ impl Process {
         }
         let served = self.waiter.enter();
         let outcome = self.turn_by_turn(poll);
+        if self.lingers.load(Ordering::Relaxed) {
+            self.lingers.store(false, Ordering::Relaxed);
+        }
         if served && self.waiter.leave() && self.engine().progress() {
             // There may be more frames: wakes the progress thread, which takes over.
             self.waiter.ring();
@@ -82,7 +86,7 @@ impl Process {
         &self,
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
-        let (mut idle, mut circle) = (0, None);
+        let (mut idle, mut circle, mut asleep) = (0, None, None);
         loop {
             let mut engine = self.engine();
             let (mut moved, mut polls) = (false, 0);
@@ -116,6 +120,10 @@ impl Process {
             // An access to memory may have ended the sleep, so this rank polls for the next one.
             idle = 0;
             if found.is_none() {
+                let asleep: &mut Instant = asleep.get_or_insert_with(Instant::now);
+                if asleep.elapsed() >= LINGER {
+                    self.lingers.store(true, Ordering::Relaxed);
+                }
                 self.check_launcher();
                 self.check_circle(&mut circle)?;
             }
@@ -197,12 +205,12 @@ impl Process {
     ) -> Result<()> {
         self.check_living(group, window)?;
         match meeting {
-            Meeting::Flags(barrier) => self.meet_by_flags(barrier),
+            Meeting::Flags(barrier) => self.meet_by_flags(barrier, window),
             Meeting::Messages(venue) => self.meet_by_messages(*venue, group, rank, window),
         }
     }
 
-    fn meet_by_flags(&self, barrier: &Barrier) -> Result<()> {
+    fn meet_by_flags(&self, barrier: &Barrier, window: Option<u32>) -> Result<()> {
         let mut entered = barrier.enter();
         if self.spin(|| barrier.poll(&mut entered, false)) {
             return self.oblige();
@@ -210,6 +218,9 @@ impl Process {
         self.wait(|state, arming| {
             if barrier.poll(&mut entered, arming) {
                 return Some(Ok(()));
+            }
+            if let (Some(window), true) = (window, arming) {
+                self.remark(|| self.windows.text(window));
             }
             state.lost_at(barrier).map(Err)
         })
@@ -236,6 +247,9 @@ impl Process {
             let Some(awaited) = state.awaited_in_meeting(venue) else { return Some(Ok(())) };
             if arming {
                 self.note_wait(Some(awaited));
+                if let Some(window) = window {
+                    self.remark(|| self.windows.text(window));
+                }
             }
             state.lost_among(group, window).map(Err)
         })
@@ -279,6 +293,9 @@ impl Ticket {
         self.take_failure().map_or(Ok(()), Err)
     }
 }
+
+/// The time after which a waiting call says more about itself.
+const LINGER: Duration = Duration::from_millis(500);
 
 /// Glances between two calls of `Engine::progress`. Each includes a pause of the processor
 /// (docs/tuning.md, "Glances at the link").

@@ -9,7 +9,7 @@ use super::access::Permit;
 use super::parts::Parts;
 use super::peers::Target;
 use super::state::{Access, EpochState};
-use super::waiting::ask;
+use super::waiting::{ask, remark};
 use crate::engine::{EXPOSED, State};
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
@@ -126,6 +126,7 @@ fn await_claim(parts: &Parts, target: &Target, mut claim: Claim) -> Result<Acces
             if arming {
                 let holder = control.locker(target.rank);
                 process.note_wait(holder.map(|rank| peers.process(rank)));
+                remark(parts);
             }
             None
         })

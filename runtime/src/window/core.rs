@@ -27,6 +27,7 @@ use super::sync::flush::{flush, sync};
 use super::sync::lock::{LockType, lock, lock_all, unlock, unlock_all};
 use super::sync::poison::{poison, poisoned};
 use super::sync::pscw::{complete, post, start, test, wait};
+use super::unfreed::Unfreed;
 use super::waiting::drain;
 use crate::assert::Assert;
 use crate::check::Caller;
@@ -52,6 +53,7 @@ pub(super) struct Failed {
 pub(crate) struct Core {
     parts: Parts,
     card: Arc<Card>,
+    unfreed: Unfreed,
     /// The lane of the last value that was fetched by messages.
     lane: RefCell<Option<Arc<Lane>>>,
 }
@@ -59,7 +61,8 @@ pub(crate) struct Core {
 impl Core {
     pub(super) fn new(parts: Parts) -> Core {
         let card = Arc::new(Card::new(parts.process().names()));
-        Core { parts, card, lane: RefCell::new(None) }
+        let unfreed = Unfreed::new(&parts, &card);
+        Core { parts, card, unfreed, lane: RefCell::new(None) }
     }
 
     pub(super) fn parts(&self) -> &Parts {
@@ -505,6 +508,7 @@ impl Core {
         assert: Assert,
         caller: Caller,
     ) -> Result<()> {
+        self.called(caller);
         let locked = lock(&self.parts, target, lock_type, assert);
         locked.map_err(|error| self.failed(error, "lock", Some(target), caller))
     }
@@ -517,6 +521,7 @@ impl Core {
 
     #[inline]
     pub(super) fn lock_all(&self, assert: Assert, caller: Caller) -> Result<()> {
+        self.called(caller);
         let locked = lock_all(&self.parts, assert);
         locked.map_err(|error| self.failed(error, "lock_all", None, caller))
     }
@@ -670,13 +675,25 @@ impl Core {
             closed
         };
         let place = |error: Error| self.failed(error, "free", None, caller);
-        end().map_err(place)?;
+        let ended = end();
+        if parts.epochs().state().over().is_some() {
+            process.windows().freed(id);
+        }
+        ended.map_err(place)?;
         // Late errors of dropped requests are reported only here.
         let left = parts.flight().take_failure(None).map_or(Ok(()), Err);
         let cleared = cleared.map(|cleared| cleared.and(left).map_err(place));
         let memory = self.parts.dismantle().close()?;
         cleared.unwrap_or_else(|panic| resume_unwind(panic))?;
         memory.ok_or_else(|| ErrorKind::Epoch(FREE_IN_EPOCH).into())
+    }
+
+    /// Notes the epoch that a call without a scope has opened or closed, under `--check`: rule 30.
+    #[inline]
+    pub(super) fn note_epochs(&self, caller: Caller) {
+        if self.parts.process().checks() {
+            self.unfreed.note_epochs(&self.parts, caller);
+        }
     }
 
     /// Notes an activity on a target, by its rank in the window, for the watchdog.
@@ -702,6 +719,7 @@ impl Core {
     fn placed(&self, error: Error, call: &'static str, target: Option<i32>) -> Error {
         if let ErrorKind::WindowPoisoned { by } = error.kind() {
             poisoned(&self.parts, *by);
+            self.parts.process().windows().freed(self.parts.id());
         }
         let error = error.at(|| self.place(call, target, None));
         error.within(|| self.parts.epochs().state().to_string())

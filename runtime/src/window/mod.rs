@@ -22,6 +22,7 @@ mod state;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod unfreed;
 mod waiting;
 
 pub use api::{

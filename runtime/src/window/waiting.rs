@@ -17,6 +17,17 @@ pub(super) fn await_room(parts: &Parts, peer: u32) -> Result<()> {
     }
 }
 
+/// Says before a sleep which window waits, and at which source line under `--check`.
+pub(super) fn remark(parts: &Parts) {
+    parts.process().remark(|| {
+        let window = parts.process().windows().text(parts.id());
+        match parts.checking().caller() {
+            Some(caller) => format!("{window}, at {caller}"),
+            None => window,
+        }
+    });
+}
+
 /// Waits for an event that needs no call of the peer's. An access that fails is waited for until
 /// its peer counts as lost.
 pub(super) fn await_network(
@@ -33,6 +44,7 @@ pub(super) fn await_network(
         let outcome = poll(state);
         if outcome.is_none() && arming {
             process.note_wait(Some(peer));
+            remark(parts);
         }
         outcome.or_else(|| state.gone(peer).map(Err))
     })
@@ -48,6 +60,7 @@ pub(super) fn await_all(parts: &Parts) -> Result<()> {
         from = laggard;
         if arming {
             process.note_wait(Some(laggard));
+            remark(parts);
         }
         None
     })
@@ -65,6 +78,7 @@ pub(super) fn await_target<T>(
     let poll = |state: &mut State, arming| {
         if arming {
             process.note_wait(Some(awaited()));
+            remark(parts);
         }
         poll(state).map(Ok)
     };

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::layout::REMARK;
 use super::{Segment, SegmentError};
 use crate::atomics::{Acquire, Le32, Relaxed, Release, SeqCst};
 use crate::futex;
@@ -197,6 +198,43 @@ impl Segment {
         if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
             block.waits_for.store(rank.map_or(0, |rank| rank.wrapping_add(1)), Relaxed);
         }
+    }
+
+    /// Adds a text to the last note. Of a long text, only the beginning is kept. One thread at a
+    /// time calls this.
+    pub fn remark(&self, text: &str) {
+        let own = self.rank().and_then(|rank| Some((self.block(rank)?, self.remark_of(rank)?)));
+        let Some((block, remark)) = own else { return };
+        let version = remark.version.load(Relaxed);
+        // Odd before the first word is written; pairs with the barrier in `remarked`.
+        remark.version.store_before_loads(version | 1);
+        let ends = (0..=text.len().min(REMARK)).rev();
+        let end = ends.into_iter().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+        let text = &text.as_bytes()[..end];
+        for (word, bytes) in remark.text.iter().zip(text.chunks(4)) {
+            let mut whole = [0; 4];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            word.store(u32::from_le_bytes(whole), Relaxed);
+        }
+        remark.len.store(text.len() as u32, Relaxed);
+        remark.calls.store(block.calls.load(Relaxed), Relaxed);
+        remark.version.store((version | 1).wrapping_add(1), Release);
+    }
+
+    /// The text that `rank` has added to its last note; `None` if there is none, or if the rank is
+    /// writing it.
+    pub fn remarked(&self, rank: u32) -> Option<String> {
+        let (block, remark) = (self.block(rank)?, self.remark_of(rank)?);
+        let version = remark.version.load(Acquire); // Pairs with the release in `remark`.
+        let len = (remark.len.load(Relaxed) as usize).min(REMARK);
+        let mut text: Vec<u8> =
+            remark.text.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
+        text.truncate(len);
+        let is_current = remark.calls.load(Relaxed) == block.calls.load(Relaxed);
+        // The words come before the second look at the version.
+        crate::atomics::full_barrier();
+        let is_whole = version % 2 == 0 && remark.version.load(Relaxed) == version;
+        (is_whole && is_current && len > 0).then(|| String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Counts an event while this rank waits, which shows that it is not stuck.

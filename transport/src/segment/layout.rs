@@ -4,6 +4,7 @@
 //!        0  Header          magic, version, geometry; job state; range count; lock
 //!     4096  RankBlock[n]    state, doorbell; the rank's note of its activity
 //!           callers[n]      a bit for each peer whose ring is not watched and holds a frame
+//!           Remark[n]       a text about the rank's activity
 //!           LockEntry[p]    the fair lock's queue, p = n rounded up to a power of two
 //!           RangeEntry[65536]
 //!           rings[n][n]     by receiver, then by sender, each on a GRANULE boundary
@@ -29,7 +30,7 @@ pub(crate) const RANGES: u32 = 65536;
 pub const MAX_RANKS: u32 = 4096;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"LONGSHOR");
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The size of the object, which is sparse. It bounds the sum of all windows on a host.
 pub(crate) const SIZE: u64 = 1 << 40;
@@ -88,6 +89,28 @@ pub(crate) struct RankBlock {
 #[allow(unsafe_code)]
 unsafe impl Shared for RankBlock {}
 
+/// The bytes of a remark's text.
+pub(crate) const REMARK: usize = 240;
+
+/// A rank's remark on its note: four cache lines.
+///
+/// ```text
+///    0 version: u32, odd while the rank writes   4 calls: u32, of the note that it is about
+///    8 length: u32   12 zero   16 text
+/// ```
+#[repr(C)]
+pub(crate) struct Remark {
+    pub version: Le32,
+    pub calls: Le32,
+    pub len: Le32,
+    zero: Le32,
+    pub text: [Le32; REMARK / 4],
+}
+
+// SAFETY: repr(C), of words.
+#[allow(unsafe_code)]
+unsafe impl Shared for Remark {}
+
 /// An allocated range, or a free entry if the offset is zero.
 ///
 /// ```text
@@ -111,6 +134,7 @@ const _: () = {
     assert!(std::mem::offset_of!(Header, lock) == 128);
     assert!(std::mem::offset_of!(Header, ranges) == 192);
     assert!(size_of::<RankBlock>() == 128 && size_of::<RangeEntry>() == 32);
+    assert!(size_of::<Remark>() == 256);
     assert!(std::mem::offset_of!(RankBlock, doing) == 64);
 };
 
@@ -121,6 +145,7 @@ pub struct Geometry {
     pub(crate) ring_bytes: u32,
     pub(crate) size: u64,
     pub(crate) callers: u64,
+    pub(crate) remarks: u64,
     pub(crate) lock_queue: u64,
     pub(crate) table: u64,
     pub(crate) rings: u64,
@@ -151,7 +176,8 @@ impl Geometry {
         }
         let n = u64::from(ranks);
         let callers = 4096 + n * size_of::<RankBlock>() as u64;
-        let lock_queue = callers + n * caller_stride(ranks);
+        let remarks = callers + n * caller_stride(ranks);
+        let lock_queue = remarks + n * size_of::<Remark>() as u64;
         let table = lock_queue + u64::from(lock_queue_len(ranks)) * size_of::<LockEntry>() as u64;
         let table = table.next_multiple_of(64);
         let rings = table + u64::from(RANGES) * size_of::<RangeEntry>() as u64;
@@ -163,7 +189,7 @@ impl Geometry {
             let what = format!("{ranks} ranks with rings of {ring_bytes} bytes in {size} bytes");
             return Err(SegmentError::Geometry(what));
         }
-        Ok(Self { ranks, ring_bytes, size, callers, lock_queue, table, rings, heap })
+        Ok(Self { ranks, ring_bytes, size, callers, remarks, lock_queue, table, rings, heap })
     }
 
     /// Reads and checks the start of a segment, at least 32 bytes, as another process wrote it.
@@ -209,6 +235,10 @@ impl Geometry {
     /// The offset of the words in which peers call `rank`.
     pub(crate) fn callers_of(&self, rank: u32) -> u64 {
         self.callers + u64::from(rank) * caller_stride(self.ranks)
+    }
+
+    pub(crate) fn remark(&self, rank: u32) -> u64 {
+        self.remarks + u64::from(rank) * size_of::<Remark>() as u64
     }
 
     pub(crate) fn caller_words(&self) -> usize {

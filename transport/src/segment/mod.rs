@@ -24,7 +24,7 @@ pub use layout::{GRANULE, Geometry, MAX_RANKS};
 pub use mapping::Mapping;
 
 pub(crate) use job::{ring_armed, ring_waiting};
-use layout::{Header, RankBlock};
+use layout::{Header, RankBlock, Remark};
 pub(crate) use mapping::Shared;
 
 use crate::atomics::{Acquire, Le64, Relaxed};
@@ -262,6 +262,11 @@ impl Segment {
     pub(crate) fn block(&self, rank: u32) -> Option<&RankBlock> {
         let geometry = &self.shared.geometry;
         (rank < geometry.ranks).then(|| self.shared.control.at(geometry.rank_block(rank)))
+    }
+
+    pub(crate) fn remark_of(&self, rank: u32) -> Option<&Remark> {
+        let geometry = &self.shared.geometry;
+        (rank < geometry.ranks).then(|| self.shared.control.at(geometry.remark(rank)))
     }
 
     fn header(&self) -> &Header {

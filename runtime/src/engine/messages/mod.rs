@@ -15,7 +15,7 @@
 mod matching;
 mod receive;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use super::notes::Notes;
 use super::outbox::{Outbox, Outgoing, Purpose, Source};
@@ -200,6 +200,29 @@ impl Messages {
         let mut messages = self.unexpected.iter();
         let at = messages.position(|message| pattern.matches(&message.arrival))?;
         self.unexpected.remove(at)
+    }
+
+    /// The messages of a context that no receive has matched, as text.
+    pub(super) fn describe_unmatched(&self, context: u32) -> String {
+        /// The most kinds of messages that are listed.
+        const LISTED: usize = 4;
+        let (mut kinds, mut elsewhere) = (BTreeMap::<_, usize>::new(), 0);
+        for Unexpected { arrival, .. } in &self.unexpected {
+            match arrival.context == context {
+                true => *kinds.entry((arrival.peer, arrival.tag)).or_default() += 1,
+                false => elsewhere += 1,
+            }
+        }
+        let more: usize = kinds.values().skip(LISTED).sum::<usize>() + elsewhere;
+        let kind = |((peer, tag), count)| format!("{count} of tag {tag} from rank {peer}");
+        let mut listed: Vec<_> = kinds.into_iter().take(LISTED).map(kind).collect();
+        if more > 0 {
+            listed.push(format!("{more} others"));
+        }
+        match listed[..] {
+            [] => "no unmatched message".to_owned(),
+            _ => format!("unmatched messages: {}", listed.join(", ")),
+        }
     }
 
     /// An unexpected message that shows that its sender makes other collective calls than this

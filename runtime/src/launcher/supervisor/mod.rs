@@ -346,7 +346,12 @@ impl<'a> Supervisor<'a> {
             .collect();
         let Some(watchdog) = &mut self.watchdog else { return };
         self.look = watchdog.next(now);
-        for line in watchdog.look(now, &notes) {
+        let (hosts, placement) = (&self.hosts, &self.placement);
+        let remarked = |rank| match &hosts[placement.of(rank) as usize] {
+            HostRanks::Local(local) => local.remarked(rank),
+            HostRanks::Remote(remote) => remote.remarked(rank),
+        };
+        for line in watchdog.look(now, &notes, remarked) {
             self.say(&line);
         }
     }
@@ -409,7 +414,7 @@ impl<'a> Supervisor<'a> {
                 }
             }
             // `RemoteRanks` handles these itself.
-            Event::Refused { .. } | Event::Noted(..) => {}
+            Event::Refused { .. } | Event::Noted(..) | Event::Remarked(..) => {}
         }
     }
 

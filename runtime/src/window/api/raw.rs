@@ -59,6 +59,14 @@ impl<'w> Raw<'w> {
         closed.map_err(|error| self.core.raise(error, caller))
     }
 
+    /// The end of a call that closes an epoch.
+    #[inline]
+    #[track_caller]
+    fn closing(&self, closed: Result<()>) -> Result<()> {
+        self.core.note_epochs(Location::caller());
+        self.raising(closed)
+    }
+
     /// A fence (MPI-5.0 section 12.5.1). Collective. It ends the open fence epoch, if there is one.
     /// Without [`Assert::NOSUCCEED`] it opens another.
     ///
@@ -110,8 +118,11 @@ impl<'w> Raw<'w> {
     /// Those of [`Window::start`](crate::Window::start), except for the operations' errors.
     #[track_caller]
     pub fn start(self, group: &Group, assert: Assert) -> Result<()> {
-        self.core.called(Location::caller());
-        self.core.start(group, assert, Location::caller())
+        let caller = Location::caller();
+        self.core.called(caller);
+        self.core.start(group, assert, caller)?;
+        self.core.note_epochs(caller);
+        Ok(())
     }
 
     /// Ends the access epoch that [`start`](Raw::start) opened, which has an example.
@@ -122,7 +133,7 @@ impl<'w> Raw<'w> {
     /// - PROC_ABORTED if a target died.
     #[track_caller]
     pub fn complete(self) -> Result<()> {
-        self.raising(self.core.complete())
+        self.closing(self.core.complete())
     }
 
     /// Locks a target (MPI-5.0 section 12.5.3).
@@ -152,7 +163,9 @@ impl<'w> Raw<'w> {
     /// Those of [`Window::lock_with`](crate::Window::lock_with), except for the operations' errors.
     #[track_caller]
     pub fn lock(self, target: i32, lock_type: LockType, assert: Assert) -> Result<()> {
-        self.core.lock(target, lock_type, assert, Location::caller())
+        self.core.lock(target, lock_type, assert, Location::caller())?;
+        self.core.note_epochs(Location::caller());
+        Ok(())
     }
 
     /// Completes the operations on a target, and releases its lock. [`lock`](Raw::lock) has an
@@ -165,7 +178,7 @@ impl<'w> Raw<'w> {
     /// - PROC_ABORTED if the target died.
     #[track_caller]
     pub fn unlock(self, target: i32) -> Result<()> {
-        self.raising(self.core.unlock(target))
+        self.closing(self.core.unlock(target))
     }
 
     /// Locks all targets with shared locks (MPI-5.0 section 12.5.3).
@@ -193,7 +206,9 @@ impl<'w> Raw<'w> {
     /// errors.
     #[track_caller]
     pub fn lock_all(self, assert: Assert) -> Result<()> {
-        self.core.lock_all(assert, Location::caller())
+        self.core.lock_all(assert, Location::caller())?;
+        self.core.note_epochs(Location::caller());
+        Ok(())
     }
 
     /// Completes all operations, and releases all locks. [`lock_all`](Raw::lock_all) has an
@@ -203,7 +218,7 @@ impl<'w> Raw<'w> {
     /// Those of [`unlock`](Raw::unlock), and RMA_SYNC without a lock_all (rule 4).
     #[track_caller]
     pub fn unlock_all(self) -> Result<()> {
-        self.raising(self.core.unlock_all())
+        self.closing(self.core.unlock_all())
     }
 
     /// Completes the operations on a target, at the origin and at the target (MPI-5.0 section

@@ -587,8 +587,11 @@ impl<M> Window<M> {
     /// - ASSERT for an assert that a post doesn't take.
     #[track_caller]
     pub fn post(&self, group: &Group, assert: Assert) -> Result<()> {
-        self.core.called(Location::caller());
-        self.core.post(group, assert, Location::caller())
+        let caller = Location::caller();
+        self.core.called(caller);
+        self.core.post(group, assert, caller)?;
+        self.core.note_epochs(caller);
+        Ok(())
     }
 
     /// Waits until all ranks of the post's group have completed (MPI-5.0 section 12.5.2). Their
@@ -598,8 +601,11 @@ impl<M> Window<M> {
     /// RMA_SYNC without a post (rule 4), PROC_ABORTED if one of the ranks died.
     #[track_caller]
     pub fn wait(&self) -> Result<()> {
-        self.core.called(Location::caller());
-        self.core.wait(Location::caller())
+        let caller = Location::caller();
+        self.core.called(caller);
+        self.core.wait(caller)?;
+        self.core.note_epochs(caller);
+        Ok(())
     }
 
     /// Whether all ranks of the post's group have completed (MPI-5.0 section 12.5.2). If so, it
@@ -625,7 +631,11 @@ impl<M> Window<M> {
     /// Those of [`wait`](Window::wait).
     #[track_caller]
     pub fn test(&self) -> Result<bool> {
-        self.core.test(Location::caller())
+        let is_over = self.core.test(Location::caller())?;
+        if is_over {
+            self.core.note_epochs(Location::caller());
+        }
+        Ok(is_over)
     }
 
     /// Accessors to this rank's own memory, which copy elements.

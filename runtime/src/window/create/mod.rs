@@ -190,7 +190,9 @@ fn open(
             });
             communicator.announce(|| call.to_string(), caller)?;
             communicator.begin(call);
-            communicator.end_call(make())
+            let core = communicator.end_call(make())?;
+            process.windows().made(core.parts().id(), core.card(), caller);
+            Ok(core)
         })
     };
     opened().map_err(|error| communicator.raised(error, flavor.call(), caller))

@@ -13,7 +13,7 @@ use crate::window::peers::{Location, Target};
 use crate::window::state::{Access, EpochState, Step};
 use crate::window::sync::fence::check_asserts;
 use crate::window::sync::flush::settle;
-use crate::window::waiting::ask;
+use crate::window::waiting::{ask, remark};
 
 /// Opens an access epoch to a group, once each of its ranks has posted.
 pub(in crate::window) fn start(parts: &Parts, group: &Group, assert: Assert) -> Result<()> {
@@ -206,6 +206,7 @@ fn await_tallies(parts: &Parts, tally: Tally, ranks: &[u32]) -> Result<()> {
                 if !heard(target, arming) {
                     if arming {
                         process.note_wait(Some(target.peer));
+                        remark(parts);
                     }
                     // If any of them died, this wait can't end, and a living one may have left for
                     // that reason. Messages of the dead were taken in before it was given up.

@@ -1,0 +1,159 @@
+//! Ranks that wait for each other, and windows that are left over.
+
+use std::io::{BufRead, BufReader};
+
+use nix::sys::signal::{Signal, kill};
+
+use super::role;
+use super::support::{run, start};
+
+/// Runs ranks that get stuck until the watchdog reports `expected`, apart from durations and line
+/// numbers. Reports about ranks that are still starting don't count. With a long `patience`, ranks
+/// have said more about their calls, which is left out otherwise.
+fn stuck(patience: &str, options: &[&str], name: &str, expected: &[&str]) {
+    let options = [&["--watchdog", patience, "--timeout", "60"], options].concat();
+    let options: Vec<_> = options.into_iter().map(str::to_owned).collect();
+    let mut run = start(&[options, role(name)].concat());
+    let without_time = |line: &str| match line.split_once(" for ") {
+        Some((start, rest)) => {
+            format!("{start}{}", rest.find(", ").map_or("", |at| &rest[at..]))
+        }
+        None => line.to_owned(),
+    };
+    let is_long = patience == LONG;
+    let without_remark = |line: String| match line.split_once(" (") {
+        Some((start, _)) if !is_long => start.to_owned(),
+        _ => without_lines(&line),
+    };
+    let mut report = Vec::new();
+    for line in BufReader::new(run.child.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        let Some(line) = line.strip_prefix("longshore: ") else { continue };
+        assert!(!line.starts_with("the job took"), "{report:?}");
+        match line {
+            line if line.starts_with("no progress for ") => report.clear(),
+            line => report.push(without_remark(without_time(line))),
+        }
+        let is_early =
+            |line: &String| ["in init", "the making of"].iter().any(|at| line.contains(at));
+        if report.len() == expected.len() && !report.iter().any(is_early) {
+            break;
+        }
+    }
+    assert_eq!(report, expected);
+    kill(run.pid(), Signal::SIGTERM).unwrap();
+    assert_eq!(run.finish().status, 143);
+}
+
+/// A patience that is longer than the time after which ranks say more.
+const LONG: &str = "3";
+
+/// A text with `LINE` for each line and column of a Rust source.
+fn without_lines(text: &str) -> String {
+    let mut parts = text.split(".rs:");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let skip = |rest: &str| {
+        let line = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let column = line.strip_prefix(':').unwrap_or(line);
+        column.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned()
+    };
+    parts.fold(first, |text, rest| text + ".rs:LINE" + &skip(rest))
+}
+
+const HINT: &str =
+    "`longshore run --check` reports calls that don't match, with their source lines";
+
+const LATE: &str = "their calls can't end, unless a message is late, as in a network that is down; \
+                    `longshore run --check` shows the source lines";
+
+#[test]
+fn the_watchdog_reports_which_rank_waits_for_which() {
+    stuck(
+        LONG,
+        &["-n", "3"],
+        "circle",
+        &[
+            "  rank 0: in a receive from rank 2, waits for rank 2 (tag 7, at runtime/cli/tests/run.rs:LINE; \
+             no unmatched message)",
+            "  rank 1: in a receive from rank 0, waits for rank 0 (tag 7, at runtime/cli/tests/run.rs:LINE; \
+             unmatched messages: 2 of tag 8 from rank 0)",
+            "  rank 2: in a receive from rank 1, waits for rank 1 (tag 7, at runtime/cli/tests/run.rs:LINE; \
+             no unmatched message)",
+            "they wait in a circle: rank 0, rank 2, rank 1, rank 0",
+            LATE,
+        ],
+    );
+    stuck(
+        LONG,
+        &["-n", "2"],
+        "fences",
+        &[
+            "  rank 0: in a fence of window 1, waits for rank 1 (window 1 \"halo\")",
+            "  rank 1: in a fence of window 2, waits for rank 0 (window 2)",
+            "they wait in a circle: rank 0, rank 1, rank 0",
+            LATE,
+        ],
+    );
+    // Rank 0 computes.
+    stuck(
+        "0.1",
+        &["-n", "2"],
+        "barrier",
+        &["  rank 1: in a barrier, waits for rank 0", "  rank 0: at its own work", HINT],
+    );
+    // The limit of operations on the way is reached.
+    stuck(
+        "0.1",
+        &["-n", "2", "--route", "message", "--progress", "off"],
+        "full",
+        &["  rank 0: in a put to rank 1, waits for rank 1", "  rank 1: at its own work", HINT],
+    );
+}
+
+/// The job ends before six times the watchdog's patience.
+#[test]
+fn the_watchdog_waits_longer_for_a_rank_before_init() {
+    let options = ["--watchdog", "0.3", "--timeout", "1.5"].map(str::to_owned).to_vec();
+    let slow = [":", "sleep", "60"].map(str::to_owned).to_vec();
+    let finished = run(&[options, role("wait"), slow].concat());
+    assert_eq!((finished.status, finished.messages().len()), (124, 1), "{}", finished.stderr);
+}
+
+#[test]
+fn a_circle_of_locks_names_windows_and_source_lines() {
+    let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+    let finished = run(&[words(&["--check", "-n", "2"]), role("locks")].concat());
+    let text = without_lines(&finished.stderr);
+    let lines = [
+        "rank 0: in a lock of rank 0, waits for rank 1 (window 2 \"right\", at runtime/cli/tests/run.rs:LINE)",
+        "rank 1: in a lock of rank 0, waits for rank 0 (window 1 \"left\", at runtime/cli/tests/run.rs:LINE)",
+    ];
+    assert!(lines.iter().all(|line| text.contains(line)), "{text}");
+}
+
+#[test]
+fn windows_that_are_not_freed_are_reported_under_check() {
+    let job = |check: &str| {
+        run(&[vec![check.to_owned(), "-n".to_owned(), "2".to_owned()], role("unfreed")].concat())
+    };
+    let finished = job("--check=fail");
+    assert_ne!(finished.status, 0);
+    let text = without_lines(&finished.stderr);
+    let reports = [
+        "check: rule 30, window 1 \"left\" of rank 0: not freed\n\
+         check:   made at runtime/cli/tests/run.rs:LINE\n",
+        "check: rule 30, window 1 \"halo\" of rank 1: not freed\n\
+         check:   made at runtime/cli/tests/run.rs:LINE, and dropped without free\n\
+         check:   an epoch is open, since the call at runtime/cli/tests/run.rs:LINE: 1 target locked; end it by \
+         unlock, unlock_all, complete or wait\n",
+        "check: rule 30, window 2 of rank 1: not freed\n\
+         check:   made at runtime/cli/tests/run.rs:LINE\n\
+         check:   call free on every window before finalize",
+    ];
+    for report in reports {
+        assert!(text.contains(report), "{report}\n{text}");
+    }
+    assert!(!text.contains("window 3"), "{text}");
+    let unchecked = job("--check=off");
+    assert_eq!((unchecked.status, unchecked.stderr.as_str()), (0, ""));
+}
