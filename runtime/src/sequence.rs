@@ -64,9 +64,111 @@ pub(crate) fn differ(origin: &Items<'_>, target: &Items<'_>) -> ErrorKind {
             let (is, at_origin) = (is.unwrap_or_default(), at_origin.unwrap_or_default());
             format!("{is}use Datatype::{}() at the target{at_origin}", constructor(here))
         }
-        _ => MATCH.to_owned(),
+        _ => match first_difference(origin, target) {
+            Some(difference) => format!("{difference}; {MATCH}"),
+            None => MATCH.to_owned(),
+        },
     };
     ErrorKind::Signature { origin: origin.to_string(), target: target.to_string(), remedy }
+}
+
+/// The most steps through a form to find the first difference.
+const STEPS: u32 = 10_000;
+
+/// The first item that differs, counted from 0. `None` if it isn't found in so many steps.
+fn first_difference(origin: &Items<'_>, target: &Items<'_>) -> Option<String> {
+    let [(here, all_here), (there, all_there)] = [origin, target].map(|side| {
+        let mut runs = Runs { nodes: side.form.nodes(), runs: Vec::new(), steps: STEPS };
+        let root = side.form.nodes().len() - 1;
+        let all = (0..side.count).try_for_each(|_| runs.walk(root as u32, LEVELS));
+        (runs.runs, all.is_some())
+    });
+    let (mut at, mut sides) = (0u128, [here.into_iter(), there.into_iter()]);
+    let mut next = sides.each_mut().map(Iterator::next);
+    loop {
+        let describe = |run: &Option<(Leaf, u128)>| run.map_or("none".to_owned(), |it| name(it.0));
+        match &mut next {
+            [Some(here), Some(there)] if here.0 == there.0 => {
+                let both = here.1.min(there.1);
+                at += both;
+                here.1 -= both;
+                there.1 -= both;
+            }
+            [None, _] if !all_here => return None,
+            [_, None] if !all_there => return None,
+            [None, None] => return None,
+            [here, there] => {
+                let (here, there) = (describe(here), describe(there));
+                return Some(format!("item {at} is {here} at the origin, {there} at the target"));
+            }
+        }
+        for (run, side) in next.iter_mut().zip(&mut sides) {
+            if run.is_some_and(|run| run.1 == 0) {
+                *run = side.next();
+            }
+        }
+    }
+}
+
+/// The items of a form in order, as runs of one predefined type. The items of a pair are its two
+/// members, as in a signature.
+struct Runs<'a> {
+    nodes: &'a [Node],
+    runs: Vec<(Leaf, u128)>,
+    /// The steps that are left.
+    steps: u32,
+}
+
+impl Runs<'_> {
+    /// Appends the items of a node. `None` after too many steps or levels.
+    fn walk(&mut self, node: u32, levels: usize) -> Option<()> {
+        self.steps = self.steps.checked_sub(1)?;
+        let levels = levels.checked_sub(1)?;
+        let nodes = self.nodes;
+        match &nodes[node as usize] {
+            Node::Leaf(leaf) => {
+                match leaf {
+                    Leaf::Basic(basic) if basic.is_marker() => {}
+                    Leaf::Basic(basic) if basic.is_pair() => {
+                        let (value, index) = basic.pair()?;
+                        self.push(value.into(), 1);
+                        self.push(index.into(), 1);
+                    }
+                    leaf => self.push(*leaf, 1),
+                }
+                Some(())
+            }
+            Node::Array { child, vectors, .. } => {
+                let copies =
+                    vectors.iter().map(|it| u128::from(it.length) * u128::from(it.count)).sum();
+                self.repeat(*child, copies, levels)
+            }
+            Node::Simple { members } => {
+                members.iter().try_for_each(|it| self.repeat(it.child, it.length.into(), levels))
+            }
+            Node::Struct { members, .. } => {
+                members.iter().try_for_each(|it| self.repeat(it.child, it.length.into(), levels))
+            }
+        }
+    }
+
+    fn repeat(&mut self, child: u32, copies: u128, levels: usize) -> Option<()> {
+        match self.nodes[child as usize] {
+            Node::Leaf(leaf) if !is_pair(leaf) && !is_marker(leaf) => {
+                self.push(leaf, copies);
+                Some(())
+            }
+            _ => (0..copies).try_for_each(|_| self.walk(child, levels)),
+        }
+    }
+
+    fn push(&mut self, leaf: Leaf, count: u128) {
+        match self.runs.last_mut() {
+            _ if count == 0 => {}
+            Some(last) if last.0 == leaf => last.1 += count,
+            _ => self.runs.push((leaf, count)),
+        }
+    }
 }
 
 /// The remedy in the general case.
@@ -146,6 +248,10 @@ fn name(leaf: Leaf) -> String {
 
 fn is_pair(leaf: Leaf) -> bool {
     matches!(leaf, Leaf::Basic(basic) if basic.is_pair())
+}
+
+fn is_marker(leaf: Leaf) -> bool {
+    matches!(leaf, Leaf::Basic(basic) if basic.is_marker())
 }
 
 /// The greatest depth of a form that is printed.
@@ -269,11 +375,35 @@ mod tests {
         let mixed = text((2, "U1(SS:2:i/1,d/3)"), (2, "U1(S:2:c/1/0,di/1/8)"));
         assert!(mixed.contains("2 x (1 MPI_INT, 3 MPI_DOUBLE) (2 of U1(SS:2:i/1,d/3))"), "{mixed}");
         assert!(mixed.contains("2 x (1 MPI_CHAR, 1 MPI_DOUBLE_INT)"), "{mixed}");
-        assert!(mixed.ends_with(MATCH), "{mixed}");
+        let first = "item 0 is MPI_INT at the origin, MPI_CHAR at the target; ";
+        assert!(mixed.ends_with(&format!("{first}{MATCH}")), "{mixed}");
         let members = vec!["i/1,d/1"; 100].join(",");
         let long = format!("U1(SS:200:{members})");
         assert!(text((1, &long), (1, "d")).len() < 500);
         assert!(text((1, "U1(0d)"), (1, "d")).contains("no basic types (1 of U1(0d))"));
+    }
+
+    #[test]
+    fn the_first_item_that_differs_is_named() {
+        let expect = |origin, target, first: &str| {
+            let text = text(origin, target);
+            assert!(text.ends_with(&format!(": {first}{MATCH}")), "{text}");
+        };
+        let record = "U1(SS:3:i/1,d/3,c/2)";
+        expect(
+            (2, record),
+            (2, "U1(SS:3:i/1,d/3,s/2)"),
+            "item 4 is MPI_CHAR at the origin, MPI_SHORT at the target; ",
+        );
+        expect((3, record), (2, record), "item 12 is MPI_INT at the origin, none at the target; ");
+        // The items of a pair are its members.
+        let pairs = "U2(S:2:i/1/0,U1(2ii)/1/8)";
+        expect((1, pairs), (6, "i"), "item 5 is none at the origin, MPI_INT at the target; ");
+        // Too far behind to be found, and without items.
+        let far = |last| format!("U1(SS:2:U2(20000U3(SS:2:i/1,d/1))/1,{last}/1)");
+        let (here, there) = (far("c"), far("s"));
+        expect((1, &here), (1, &there), "");
+        expect((1 << 40, "U1(0d)"), (1, record), "");
     }
 
     #[test]

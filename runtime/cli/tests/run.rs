@@ -8,7 +8,7 @@ mod support;
 #[path = "run/waits.rs"]
 mod waits;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 use std::thread;

@@ -673,7 +673,7 @@ pub(crate) fn locale_target(datatype: &Datatype, form: &Form, hint: &'static str
     let culprit = form.culprit();
     let remedy = match culprit.map(Datatype::combiner) {
         Some(Combiner::Struct | Combiner::StructInteger) => {
-            "build it with simple_struct, or derive it from a #[repr(C)] struct"
+            "build it with simple_struct, or derive it from a #[repr(C)] struct and pass rank.type_of::<T>()"
         }
         Some(Combiner::Hvector | Combiner::HvectorInteger) => {
             "build it with vector, which strides in extents"

@@ -15,6 +15,8 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::getpid;
 
+use super::Error;
+
 /// The command of fcntl(2) that chooses the signal of O_ASYNC. The crate `libc` lacks it for the
 /// GNU C library. Its number is the same on all architectures but PA-RISC.
 const F_SETSIG: libc::c_int = 10;
@@ -28,26 +30,27 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 ///
 /// # Errors
 /// The descriptor isn't open, or this process has taken it before.
-pub(super) fn take(number: RawFd) -> io::Result<Option<OwnedFd>> {
+pub(super) fn take(number: RawFd) -> Result<Option<OwnedFd>, Error> {
     if number < 0 {
-        return Err(io::ErrorKind::InvalidInput.into());
+        return Err(Error::Launcher(io::ErrorKind::InvalidInput.into()));
     }
+    let failed = |errno: Errno| Error::Launcher(errno.into());
     // SAFETY: the number isn't -1, the only value that the type excludes. If the descriptor isn't
     // open, the `fstat` below fails and the borrow ends. This process never closes the inherited
     // descriptor, so an open one stays open for the time of the borrow.
     let original = unsafe { BorrowedFd::borrow_raw(number) };
-    let kind = SFlag::from_bits_truncate(fstat(original)?.st_mode) & SFlag::S_IFMT;
+    let kind = SFlag::from_bits_truncate(fstat(original).map_err(failed)?.st_mode) & SFlag::S_IFMT;
     if TAKEN.swap(true, Ordering::Relaxed) {
-        return Err(io::Error::other("this process has joined its job before"));
+        return Err(Error::Twice);
     }
     if kind != SFlag::S_IFSOCK {
         return Ok(None);
     }
-    let taken = original.try_clone_to_owned()?;
-    let null = File::open("/dev/null")?;
+    let taken = original.try_clone_to_owned().map_err(Error::Launcher)?;
+    let null = File::open("/dev/null").map_err(Error::Launcher)?;
     // SAFETY: a system call that replaces the descriptor `number`, which is open and inherited: no
     // value of this process owns it. Borrows of it, such as `original`, stay valid.
-    Errno::result(unsafe { libc::dup2(null.as_raw_fd(), number) })?;
+    Errno::result(unsafe { libc::dup2(null.as_raw_fd(), number) }).map_err(failed)?;
     Ok(Some(taken))
 }
 

@@ -120,6 +120,11 @@ pub enum Error {
         /// A description of valid values.
         expected: &'static str,
     },
+    /// The process has called `init` before.
+    #[error(
+        "this process has joined its job before: call init once, and pass the Rank on by reference"
+    )]
+    Twice,
     /// The communication with the launcher failed.
     #[error("communicating with the launcher: {0}")]
     Launcher(#[source] io::Error),
@@ -262,7 +267,7 @@ fn connect() -> Result<Option<(Exchange, u32, u32)>, Error> {
     if let Some(number) = optional::<RawFd>(env::PMI_FD, "an open descriptor")? {
         let size = required(env::PMI_SIZE, "the number of ranks, from 1")?;
         let rank = required(env::PMI_RANK, RANK)?;
-        let Some(socket) = inherited::take(number).map_err(Error::Launcher)? else {
+        let Some(socket) = inherited::take(number)? else {
             return Ok(None);
         };
         let client = pmi::Client::open(socket).map_err(Error::Launcher)?;

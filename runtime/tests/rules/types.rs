@@ -16,6 +16,10 @@ fn rule_t2_a_locale_specific_target_type_is_refused() {
         let error = window.fence(|epoch| epoch.put(&[1.0f64, 2.0], 1, 0, 1, &locale)).unwrap_err();
         let text = locale.to_string();
         expect(&error, Class::Type, &["locale-specific", &text, "type_send", "put at rank"]);
+        let members = [Datatype::int(), Datatype::double()];
+        let record = rank.commit(&Datatype::struct_(&[1, 1], &[0, 8], &members).unwrap()).unwrap();
+        let error = window.fence(|epoch| epoch.put(&[0u8; 12], 1, 0, 1, &record)).unwrap_err();
+        expect(&error, Class::Type, &["simple_struct", "pass rank.type_of::<T>()"]);
         expect(&error, Class::Type, &["target 1", "window 1", "fence epoch 1"]);
         window.free().unwrap();
     });
