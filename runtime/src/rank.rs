@@ -361,6 +361,22 @@ impl Rank {
         self.process.engine().tap().sent
     }
 
+    /// Ends the whole job with an exit status, as MPI_Abort does (MPI-5.0 section 9.8). Exits this
+    /// process if it contains only this rank.
+    ///
+    /// The job's exit status is that of the first rank that ends it.
+    ///
+    /// ```no_run
+    /// let rank = longshore::init()?;
+    /// if std::fs::metadata("input").is_err() {
+    ///     rank.abort(2);
+    /// }
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn abort(&self, status: i32) {
+        self.process.abort_with(status, None);
+    }
+
     /// Leaves the job (MPI-5.0 section 11.2.2). Collective. Later calls on objects of this rank
     /// fail.
     ///
@@ -369,6 +385,23 @@ impl Rank {
     /// OTHER if `--check=fail` is on and there were reports.
     #[track_caller]
     pub fn finalize(self) -> Result<()> {
+        self.leave()
+    }
+
+    /// Leaves the job as [`finalize`](Rank::finalize) does, for a rank that others refer to, such
+    /// as the one of a C interface.
+    ///
+    /// ```
+    /// let rank = longshore::init()?;
+    /// rank.leave()?;
+    /// assert!(rank.world().barrier().is_err());
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`finalize`](Rank::finalize), and OTHER the second time.
+    #[track_caller]
+    pub fn leave(&self) -> Result<()> {
         self.process.ready()?;
         self.process.note(Activity::Finalize, 0);
         if self.process.checks() {

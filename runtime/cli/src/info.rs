@@ -9,11 +9,24 @@ use shipable::{Architecture, Basic};
 
 /// Shows the version, the data representations and the transports
 #[derive(clap::Args)]
-pub struct Arguments {}
+pub struct Arguments {
+    /// Lists the functions of MPI-5.0's standard ABI, and which of them are written
+    #[arg(long)]
+    abi: bool,
+    /// Prints mpi.h
+    #[arg(long, conflicts_with = "abi")]
+    header: bool,
+}
 
 /// Prints the information; the status is 1 if standard output can't be written.
-pub fn main(Arguments {}: Arguments) -> ExitCode {
-    match print(&mut io::stdout().lock()) {
+pub fn main(arguments: Arguments) -> ExitCode {
+    let mut out = io::stdout().lock();
+    let printed = match arguments {
+        Arguments { abi: true, .. } => print_abi(&mut out),
+        Arguments { header: true, .. } => out.write_all(longshore_abi_table::header().as_bytes()),
+        _ => print(&mut out),
+    };
+    match printed {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
@@ -49,6 +62,21 @@ fn print(out: &mut impl Write) -> io::Result<()> {
     }
     print_fabric(out)?;
     writeln!(out, "  sim    ranks in one process, for tests")
+}
+
+fn print_abi(out: &mut impl Write) -> io::Result<()> {
+    let functions = longshore_abi_table::functions();
+    for function in functions {
+        let state = if function.is_written() { "written" } else { "unwritten" };
+        for width in function.widths() {
+            writeln!(out, "{state:<9} {:<17} {}", function.module(), function.c_name(*width))?;
+        }
+    }
+    let number = |all: bool| -> usize {
+        let counted = functions.iter().filter(|function| all || function.is_written());
+        counted.map(|function| function.widths().len()).sum()
+    };
+    writeln!(out, "{} of {} functions are written", number(false), number(true))
 }
 
 #[cfg(feature = "fabric")]

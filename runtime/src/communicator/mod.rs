@@ -134,8 +134,20 @@ impl Communicator {
         self.card().clear(None)
     }
 
-    /// Another reference to the communicator, for a window that may outlive the caller's.
-    pub(crate) fn share(&self) -> Communicator {
+    /// Another reference to the communicator, for a holder that may outlive this one, such as a
+    /// handle of a program in C. Both are freed by the [`free`](Communicator::free) of one.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let (dup, world) = (rank.world().dup()?, rank.world().share());
+    /// assert_eq!(world.compare(rank.world()), longshore::Comparison::Ident);
+    /// let other = dup.share();
+    /// dup.free()?;
+    /// assert!(other.barrier().is_err());
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn share(&self) -> Communicator {
         Communicator { shared: self.shared.clone() }
     }
 

@@ -391,11 +391,15 @@ impl Process {
 
     /// Aborts the job because of an error. Exits this process if it contains only this rank.
     pub(crate) fn abort(&self, error: &Error) {
-        let code = i32::from(error.class().wire());
+        self.abort_with(i32::from(error.class().wire()), Some(error));
+    }
+
+    /// Aborts the job with an exit status, and prints the error that is the reason.
+    pub(crate) fn abort_with(&self, code: i32, error: Option<&Error>) {
         // The first rank that aborts the job decides its exit status.
         if !self.is_ended() {
             // Printed before the launcher is notified, since its signal may kill this rank at once.
-            if self.whole {
+            if let Some(error) = error.filter(|_| self.whole) {
                 log::say(&format!("longshore: rank {} ends the job: {error:?}\n", self.me.rank));
             }
             if let Some(environment) = &mut *self.environment() {

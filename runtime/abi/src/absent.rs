@@ -1,0 +1,66 @@
+//! The kinds of objects that no function makes yet: files, sessions and messages. Their handles are
+//! checked all the same.
+
+use std::sync::{Arc, Mutex};
+
+use longshore::Class;
+
+use crate::constants::{ERRORS_RETURN, FILE_NULL, SESSION_NULL};
+use crate::error::Errhandler;
+use crate::handle::{Handle, Kind, Object};
+use crate::object::{Card, lock};
+
+/// A file.
+pub struct File {
+    card: Card,
+}
+
+/// A session.
+pub struct Session {
+    card: Card,
+}
+
+static OF_FILES: Mutex<Option<Arc<Errhandler>>> = Mutex::new(None);
+
+impl File {
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// The handler of files that have none of their own: MPI_ERRORS_RETURN at first (MPI-5.0
+    /// section 14.7).
+    pub fn default_handler() -> Arc<Errhandler> {
+        let set = lock(&OF_FILES).clone();
+        set.or_else(|| Errhandler::predefined(ERRORS_RETURN)).unwrap_or_else(Errhandler::fatal)
+    }
+
+    pub fn set_default_handler(handler: Arc<Errhandler>) {
+        *lock(&OF_FILES) = Some(handler);
+    }
+}
+
+impl Session {
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+}
+
+impl Object for File {
+    const KIND: Kind = Kind::File;
+    const CLASS: Class = Class::File;
+    const NULL: Handle = FILE_NULL;
+
+    fn predefined(_: Handle) -> Option<Arc<File>> {
+        None
+    }
+}
+
+impl Object for Session {
+    const KIND: Kind = Kind::Session;
+    const CLASS: Class = Class::Session;
+    const NULL: Handle = SESSION_NULL;
+
+    fn predefined(_: Handle) -> Option<Arc<Session>> {
+        None
+    }
+}

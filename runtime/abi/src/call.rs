@@ -1,0 +1,69 @@
+//! The frame of each call: whether it is allowed now, and where its error goes.
+
+use std::ffi::c_int;
+
+use crate::error;
+use crate::fault::{Fault, Result};
+use crate::handle::Handle;
+use crate::state::{self, Phase};
+
+/// When a function may be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Between MPI_Init and MPI_Finalize.
+    Active,
+    /// At any time.
+    Always,
+}
+
+/// The object whose error handler gets an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Raiser {
+    /// MPI_COMM_SELF, for calls about no other object (MPI-5.0 section 9.3).
+    Own,
+    /// A communicator.
+    Comm(Handle),
+    /// A window.
+    Win(Handle),
+    /// A file.
+    File(Handle),
+    /// A session.
+    Session(Handle),
+    /// None: the call only returns its code.
+    Nobody,
+}
+
+/// Runs the body of a function, and raises its error.
+pub fn enter(
+    call: &'static str,
+    when: When,
+    raiser: Raiser,
+    body: impl FnOnce() -> Result<()>,
+) -> c_int {
+    if when == When::Active && state::phase() != Phase::Active {
+        return misplaced(call);
+    }
+    match body() {
+        Ok(()) => 0,
+        Err(fault) => raise(call, raiser, &fault),
+    }
+}
+
+/// Gives an error to the handler of its object, and returns its code.
+#[cold]
+pub fn raise(call: &'static str, raiser: Raiser, fault: &Fault) -> c_int {
+    error::raise(call, fault.raiser().unwrap_or(raiser), fault)
+}
+
+/// A call before MPI_Init or after MPI_Finalize. It ends the process, unless that is ending
+/// already: its exit handlers may call MPI.
+#[cold]
+fn misplaced(call: &'static str) -> c_int {
+    let when = match state::phase() {
+        Phase::Before => "before MPI_Init",
+        Phase::After => "after MPI_Finalize",
+        Phase::Active | Phase::Ending => return crate::constants::ERR_OTHER,
+    };
+    eprintln!("longshore: {call} was called {when} (MPI-5.0 section 11.4.1): the process ends");
+    state::end_process(crate::constants::ERR_OTHER)
+}

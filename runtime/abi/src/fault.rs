@@ -1,0 +1,82 @@
+//! [`Fault`]: an error of a call, before it is raised.
+
+use std::fmt::Display;
+
+use longshore::Class;
+
+use crate::call::Raiser;
+
+/// The result of a function behind an export.
+pub type Result<T, F = Fault> = std::result::Result<T, F>;
+
+/// An error of a call. One pointer wide, since most calls have none.
+#[derive(Debug)]
+pub struct Fault(Box<Report>);
+
+#[derive(Debug)]
+struct Report {
+    code: i32,
+    message: Option<String>,
+    raiser: Option<Raiser>,
+}
+
+impl Fault {
+    /// An error of a class of MPI.
+    #[cold]
+    pub fn new(class: Class, message: String) -> Fault {
+        Fault::coded(i32::from(class.wire()), Some(message))
+    }
+
+    /// An error with a code that a callback of the program returned, or that is known otherwise.
+    #[cold]
+    pub fn coded(code: i32, message: Option<String>) -> Fault {
+        Fault(Box::new(Report { code, message, raiser: None }))
+    }
+
+    /// The error of a function that isn't written yet.
+    #[cold]
+    pub fn unwritten() -> Fault {
+        let what = "this function isn't written yet: `longshore info --abi` lists those that are";
+        Fault::new(Class::UnsupportedOperation, what.to_owned())
+    }
+
+    /// An argument that is wrong in itself.
+    #[cold]
+    pub fn argument(what: impl Display) -> Fault {
+        Fault::new(Class::Arg, what.to_string())
+    }
+
+    /// The same error, raised on another object than the call's.
+    pub fn on(mut self, raiser: Raiser) -> Fault {
+        self.0.raiser = Some(raiser);
+        self
+    }
+
+    /// The code that the call returns.
+    pub fn code(&self) -> i32 {
+        self.0.code
+    }
+
+    /// What was wrong.
+    pub fn message(&self) -> Option<&str> {
+        self.0.message.as_deref()
+    }
+
+    pub fn raiser(&self) -> Option<Raiser> {
+        self.0.raiser
+    }
+}
+
+impl From<longshore::Error> for Fault {
+    #[cold]
+    fn from(error: longshore::Error) -> Fault {
+        Fault::new(error.class(), error.to_string())
+    }
+}
+
+impl From<longshore::shipable::Error> for Fault {
+    #[cold]
+    fn from(error: longshore::shipable::Error) -> Fault {
+        Fault::new(error.class(), error.to_string())
+    }
+}

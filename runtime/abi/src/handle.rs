@@ -1,0 +1,243 @@
+//! Handles: the pointers that programs have for objects.
+//!
+//! A handle below 4096 is predefined. Another one is the address of a slot. Slots stand in one
+//! piece of memory that is never given back, so a freed handle is recognised: its slot is of no
+//! kind, or of another. A slot is taken again only after many others.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::collections::VecDeque;
+use std::mem::size_of;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use longshore::Class;
+
+use crate::fault::{Fault, Result};
+
+/// What a program has for an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Handle(usize);
+
+/// An object that programs have handles of.
+pub trait Object: Send + Sync + Sized + 'static {
+    /// The number of its kind, in slots.
+    const KIND: Kind;
+    /// The class of errors about its handles.
+    const CLASS: Class;
+    /// The handle that refers to none.
+    const NULL: Handle;
+
+    /// The object of a predefined handle.
+    fn predefined(handle: Handle) -> Option<Arc<Self>>;
+}
+
+/// The kinds of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Comm = 1,
+    Win,
+    Type,
+    Group,
+    Info,
+    Op,
+    Errhandler,
+    Request,
+    Message,
+    Session,
+    File,
+}
+
+/// Handles below are predefined.
+const PREDEFINED: usize = 4096;
+
+/// The number of slots, and with it of objects that exist at a time.
+const SLOTS: usize = if cfg!(target_pointer_width = "64") { 1 << 22 } else { 1 << 20 };
+
+/// The number of freed slots that stay free, so that a freed handle is recognised for long.
+const RESTING: usize = 4096;
+
+struct Slot {
+    /// The [`Kind`] of its object; 0 without one.
+    kind: AtomicU32,
+    /// The object: what `Arc::into_raw` returned.
+    object: AtomicPtr<()>,
+}
+
+/// The address of the first slot. Before there are slots, no address is near it.
+static BASE: AtomicUsize = AtomicUsize::new(usize::MAX - SLOTS * size_of::<Slot>());
+
+/// The free slots.
+#[derive(Default)]
+struct Free {
+    /// Freed ones, in the order of their freeing.
+    freed: VecDeque<u32>,
+    /// The first that was never used.
+    next: u32,
+}
+
+static FREE: Mutex<Free> = Mutex::new(Free { freed: VecDeque::new(), next: 0 });
+
+/// The slots. They are made with the first object.
+fn slots() -> &'static [Slot] {
+    static MADE: OnceLock<&'static [Slot]> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let layout = Layout::array::<Slot>(SLOTS).unwrap_or(Layout::new::<Slot>());
+        // SAFETY: the layout has a size. All zero is a slot without an object.
+        let made = unsafe {
+            let start = alloc_zeroed(layout).cast::<Slot>();
+            if start.is_null() {
+                handle_alloc_error(layout);
+            }
+            std::slice::from_raw_parts(start, SLOTS)
+        };
+        BASE.store(made.as_ptr().addr(), Ordering::Release);
+        made
+    })
+}
+
+impl Handle {
+    /// A predefined handle, by its number in the ABI.
+    pub const fn predefined(number: usize) -> Handle {
+        Handle(number)
+    }
+
+    /// Its number.
+    pub fn number(self) -> usize {
+        self.0
+    }
+
+    /// Whether it is predefined.
+    pub fn is_predefined(self) -> bool {
+        self.0 < PREDEFINED
+    }
+
+    /// Its slot.
+    #[inline(always)]
+    fn slot(self) -> Option<&'static Slot> {
+        let distance = self.0.wrapping_sub(BASE.load(Ordering::Acquire));
+        let is_slot = distance < SLOTS * size_of::<Slot>() && distance % size_of::<Slot>() == 0;
+        // SAFETY: the address is that of a slot, and slots are never freed.
+        (is_slot && self.0 >= PREDEFINED).then(|| unsafe { &*ptr::with_exposed_provenance(self.0) })
+    }
+
+    /// The integer that Fortran has for it (MPI-5.0 section 20.3).
+    pub fn to_int(self) -> i32 {
+        let base = BASE.load(Ordering::Acquire);
+        match self.slot() {
+            None => self.0 as i32,
+            Some(_) => (PREDEFINED + (self.0 - base) / size_of::<Slot>()) as i32,
+        }
+    }
+
+    /// The handle of an integer of [`to_int`](Handle::to_int).
+    pub fn from_int(number: i32) -> Handle {
+        match usize::try_from(number).ok().and_then(|number| number.checked_sub(PREDEFINED)) {
+            Some(index) if index < SLOTS => {
+                Handle(ptr::from_ref(&slots()[index]).expose_provenance())
+            }
+            _ => Handle(number as usize),
+        }
+    }
+}
+
+/// Gives an object a handle.
+pub fn insert<T: Object>(object: Arc<T>) -> Result<Handle> {
+    let slots = slots();
+    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    let index = match free.next as usize {
+        next if free.freed.len() <= RESTING && next < SLOTS => {
+            free.next += 1;
+            next
+        }
+        _ => match free.freed.pop_front() {
+            Some(index) => index as usize,
+            None => {
+                let what = format!("there are {SLOTS} objects: free some first");
+                return Err(Fault::new(Class::NoMem, what));
+            }
+        },
+    };
+    let slot = &slots[index];
+    slot.object.store(Arc::into_raw(object).cast_mut().cast(), Ordering::Relaxed);
+    slot.kind.store(T::KIND as u32, Ordering::Release);
+    Ok(Handle(ptr::from_ref(slot).expose_provenance()))
+}
+
+/// The object of a handle.
+pub fn find<T: Object>(handle: Handle) -> Result<Arc<T>> {
+    match handle.slot() {
+        Some(slot) if slot.kind.load(Ordering::Acquire) == T::KIND as u32 => {
+            let object = slot.object.load(Ordering::Relaxed).cast::<T>();
+            // SAFETY: the slot has one of the counts of an Arc of this type, since it is of its
+            // kind. No thread frees a handle that another one uses in a call, as MPI asks.
+            unsafe {
+                Arc::increment_strong_count(object);
+                Ok(Arc::from_raw(object))
+            }
+        }
+        _ => T::predefined(handle).ok_or_else(|| invalid::<T>(handle)),
+    }
+}
+
+/// The object of a handle, without a count: only for calls that run no function of the program and
+/// don't free it.
+#[inline(always)]
+pub fn borrow_object<T: Object>(handle: Handle) -> Option<&'static T> {
+    let slot = handle.slot()?;
+    if slot.kind.load(Ordering::Acquire) != T::KIND as u32 {
+        return None;
+    }
+    // SAFETY: as in `find`. The object stays while its handle isn't freed, which no thread does
+    // during the call.
+    unsafe { slot.object.load(Ordering::Relaxed).cast::<T>().as_ref() }
+}
+
+/// The object of a handle that may be null.
+pub fn find_optional<T: Object>(handle: Handle) -> Result<Option<Arc<T>>> {
+    if handle == T::NULL { Ok(None) } else { find(handle).map(Some) }
+}
+
+/// Frees a handle, which becomes null. Its object lives on while others use it.
+pub fn remove<T: Object>(handle: &mut Handle) -> Result<Arc<T>> {
+    let object = match handle.slot() {
+        Some(slot) => {
+            let (here, none) = (T::KIND as u32, 0);
+            let taken = slot.kind.compare_exchange(here, none, Ordering::AcqRel, Ordering::Relaxed);
+            taken.map_err(|_| invalid::<T>(*handle))?;
+            let object = slot.object.swap(ptr::null_mut(), Ordering::AcqRel).cast::<T>();
+            let index = (handle.0 - BASE.load(Ordering::Acquire)) / size_of::<Slot>();
+            let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+            free.freed.push_back(index as u32);
+            // SAFETY: the slot had one of the object's counts, which only the exchange above
+            // hands over.
+            unsafe { Arc::from_raw(object) }
+        }
+        None if T::predefined(*handle).is_some() => {
+            return Err(Fault::new(T::CLASS, "a predefined handle can't be freed".to_owned()));
+        }
+        None => return Err(invalid::<T>(*handle)),
+    };
+    *handle = T::NULL;
+    Ok(object)
+}
+
+#[cold]
+fn invalid<T: Object>(handle: Handle) -> Fault {
+    let kind = T::KIND;
+    let what = match handle {
+        null if null == T::NULL => format!("the handle is null: a {kind:?} is needed"),
+        _ => match handle.slot() {
+            Some(slot) if slot.kind.load(Ordering::Relaxed) == 0 => {
+                format!("the handle of a {kind:?} is freed: use objects before they are freed")
+            }
+            Some(_) => format!("the handle is of another kind than {kind:?}"),
+            None => format!("{:#x} is no handle of a {kind:?}", handle.0),
+        },
+    };
+    Fault::new(T::CLASS, what)
+}

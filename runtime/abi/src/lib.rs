@@ -1,0 +1,43 @@
+//! `libmpi_abi.so.1`: MPI-5.0's standard ABI on Longshore (MPI-5.0 chapter 20).
+//!
+//! ```text
+//!   program in C ─► exports     made from functions.table: 662 functions, as MPI_ and PMPI_
+//!                      │
+//!                     arg        checks and conversions of arguments, by their kinds
+//!                     call       when a call is allowed, and where its error goes
+//!                      │
+//!                   modules      a function for each of the table, on objects behind handles
+//!                      │
+//!                  longshore     all communication
+//! ```
+//!
+//! The functions of a line of the table get their arguments checked and converted: handles as the
+//! objects behind them, counts of both versions as i64, pointers as the types of [`arg`]. They
+//! return their results, or a [`Fault`](fault::Fault).
+
+// Some of what the functions to come need is there already.
+#![allow(dead_code)]
+
+mod arg;
+mod call;
+mod constants;
+mod exports;
+mod fault;
+mod handle;
+mod object;
+mod state;
+mod status;
+
+mod communicator;
+mod datatype;
+mod environment;
+mod error;
+mod group;
+mod info;
+mod integer;
+mod operation;
+mod request;
+mod window;
+
+mod absent;
+mod attribute;

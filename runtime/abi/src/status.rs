@@ -1,0 +1,62 @@
+//! Statuses: what a receive came to (MPI-5.0 sections 3.2.5 and 20.2).
+
+use std::ffi::c_int;
+
+use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, SUCCESS};
+
+/// MPI_Status.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Status {
+    pub source: c_int,
+    pub tag: c_int,
+    pub error: c_int,
+    /// The length of the data in bytes, in two halves since a status has no alignment of 8; whether
+    /// the operation was cancelled; the rank of the job whose representation the bytes have, plus
+    /// one.
+    internal: [c_int; 5],
+}
+
+impl Status {
+    /// The status of a request that is null or inactive.
+    pub const EMPTY: Status =
+        Status { source: ANY_SOURCE, tag: ANY_TAG, error: SUCCESS, internal: [0; 5] };
+
+    /// The status of a receive from no process.
+    pub const PROC_NULL: Status =
+        Status { source: PROC_NULL, tag: ANY_TAG, error: SUCCESS, internal: [0; 5] };
+
+    /// The status of a message of `bytes` bytes.
+    pub fn new(source: c_int, tag: c_int, bytes: i64) -> Status {
+        let mut status = Status { source, tag, ..Status::EMPTY };
+        status.set_bytes(bytes);
+        status
+    }
+
+    /// The length of the data, in bytes.
+    pub fn bytes(&self) -> i64 {
+        (i64::from(self.internal[1]) << 32) | i64::from(self.internal[0] as u32)
+    }
+
+    pub fn set_bytes(&mut self, bytes: i64) {
+        self.internal[0] = bytes as c_int;
+        self.internal[1] = (bytes >> 32) as c_int;
+    }
+
+    /// Whether the operation was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.internal[2] != 0
+    }
+
+    pub fn set_cancelled(&mut self, cancelled: bool) {
+        self.internal[2] = c_int::from(cancelled);
+    }
+
+    /// Copies a status as calls that complete one operation do, which leave the error as it is
+    /// (MPI-5.0 section 3.2.5).
+    pub fn put(self, place: Option<&mut Status>) {
+        if let Some(place) = place {
+            *place = Status { error: place.error, ..self };
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The Rust functions that libmpi_abi exports. Each checks and converts its arguments by their
+//! kinds, calls the function of the same name in the module of its table, and writes the results.
+
+use std::fmt::Write;
+
+use crate::constant::constants;
+use crate::function::{Function, Parameter, Way, functions};
+use crate::kind::Width;
+
+/// The Rust code of all exports and constants. It is compiled in a module of longshore-abi, whose
+/// `arg` and `call` have what it uses.
+///
+/// ```
+/// assert!(longshore_abi_table::exports().contains("extern \"C\" fn PMPI_Get_address("));
+/// ```
+pub fn exports() -> String {
+    let mut out = String::new();
+    for function in functions() {
+        for width in function.widths() {
+            export(&mut out, function, *width);
+        }
+    }
+    out
+}
+
+/// The Rust constants of all ints and handles.
+pub fn numbers() -> String {
+    let mut out = String::new();
+    for constant in constants().iter().flat_map(|section| section.constants()) {
+        let (name, Some(value)) = (constant.name(), constant.number()) else { continue };
+        let name = match name.starts_with(|first: char| first.is_ascii_digit()) {
+            true => format!("N{name}"),
+            false => name.to_owned(),
+        };
+        match constant.object() {
+            Some(_) => put(
+                &mut out,
+                format_args!("pub const {name}: Handle = Handle::predefined({value});\n"),
+            ),
+            None if constant.is_int() => {
+                put(&mut out, format_args!("pub const {name}: i32 = {value};\n"));
+            }
+            None => {}
+        }
+    }
+    out
+}
+
+fn export(out: &mut String, function: &Function, width: Width) {
+    let parameters: Vec<&Parameter> = function.parameters_of(width).collect();
+    let declared: Vec<String> =
+        parameters.iter().map(|p| format!("{}: {}", p.name(), p.rust(width))).collect();
+    let declared = declared.join(", ");
+    let names: Vec<&str> = parameters.iter().map(|p| p.name()).collect();
+    let names = names.join(", ");
+    let result = function.result().map_or("c_int".to_owned(), |kind| kind.rust(width));
+    let c_name = function.c_name(width);
+    let inner = c_name.to_lowercase();
+    let inline = if function.has("quick") { "#[inline(always)]\n" } else { "" };
+    put(out, format_args!("{inline}unsafe fn {inner}({declared}) -> {result} {{\n"));
+    body(out, function, width);
+    put(out, format_args!("}}\n"));
+    for prefix in ["", "P"] {
+        put(
+            out,
+            format_args!(
+                "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {prefix}{c_name}({declared}) \
+                 -> {result} {{ unsafe {{ {inner}({names}) }} }}\n"
+            ),
+        );
+    }
+}
+
+fn body(out: &mut String, function: &Function, width: Width) {
+    let place = format!("crate::{}::{}", function.module(), function.name().to_lowercase());
+    if function.has("quick") || function.result().is_some() {
+        let arguments: Vec<String> = function.parameters().iter().map(Parameter::quick).collect();
+        put(out, format_args!("    unsafe {{ {place}({}) }}\n", arguments.join(", ")));
+        return;
+    }
+    let name = function.c_name(width);
+    let raiser = raiser(function);
+    let when = if function.has("any") { "Always" } else { "Active" };
+    put(out, format_args!("    enter(\"{name}\", When::{when}, {raiser}, || unsafe {{\n"));
+    for parameter in function.parameters_of(width) {
+        if let Some(line) = parameter.converted() {
+            put(out, format_args!("        {line}\n"));
+        }
+    }
+    if !function.is_written() {
+        put(out, format_args!("        Err(Fault::unwritten())\n    }})\n"));
+        return;
+    }
+    let mut arguments = Vec::new();
+    if function.has("width") {
+        arguments.push(format!("arg::Width::{width:?}"));
+    }
+    let passed = function.parameters().iter();
+    arguments.extend(passed.filter_map(|parameter| parameter.passed(width)));
+    let results: Vec<&Parameter> =
+        function.parameters().iter().filter(|parameter| parameter.is_returned()).collect();
+    let bound: Vec<String> = (0..results.len()).map(|at| format!("r{at}")).collect();
+    let bound = match bound.as_slice() {
+        [] => "()".to_owned(),
+        [one] => one.clone(),
+        several => format!("({})", several.join(", ")),
+    };
+    put(out, format_args!("        let {bound} = {place}({})?;\n", arguments.join(", ")));
+    for (at, parameter) in results.iter().enumerate() {
+        if parameter.is_large_only() && width == Width::Int {
+            put(out, format_args!("        let _ = r{at};\n"));
+            continue;
+        }
+        put(out, format_args!("        arg::put({}, r{at});\n", parameter.name()));
+    }
+    for parameter in function.parameters_of(width).filter(|parameter| parameter.is_updated()) {
+        let name = parameter.name();
+        put(out, format_args!("        arg::put({name}_at, {name});\n"));
+    }
+    put(out, format_args!("        Ok(())\n    }})\n"));
+}
+
+/// The object whose error handler gets the function's errors.
+fn raiser(function: &Function) -> String {
+    if function.name().starts_with("T_") {
+        return "Raiser::Nobody".to_owned();
+    }
+    for (object, raiser) in
+        [("Comm", "Comm"), ("Win", "Win"), ("File", "File"), ("Session", "Session")]
+    {
+        let is_it = |p: &&Parameter| p.kind().object() == Some(object) && !p.kind().is_array();
+        match function.parameters().iter().find(is_it) {
+            Some(parameter) if parameter.way() == Way::In => {
+                return format!("Raiser::{raiser}({})", parameter.name());
+            }
+            Some(parameter) if parameter.way() == Way::Both => {
+                return format!("unsafe {{ Raiser::{raiser}(arg::peek({})) }}", parameter.name());
+            }
+            _ => {}
+        }
+    }
+    "Raiser::Own".to_owned()
+}
+
+impl Parameter {
+    /// The type of the parameter in Rust.
+    fn rust(&self, width: Width) -> String {
+        let rust = self.kind().rust(width);
+        let kind = self.kind();
+        if kind.is_address() && !kind.is_array() {
+            return rust;
+        }
+        match (kind.is_array(), self.way()) {
+            (true, Way::In) => format!("*const {rust}"),
+            (false, Way::In) => rust,
+            _ => format!("*mut {rust}"),
+        }
+    }
+
+    /// Whether its handle is passed on unchecked, since null is a legal value of it in most calls.
+    fn is_lenient(&self) -> bool {
+        self.kind().is_unchecked() || matches!(self.kind().name(), "request" | "message")
+    }
+
+    fn is_returned(&self) -> bool {
+        self.way() == Way::Out && !self.kind().is_array() && !self.kind().is_address()
+    }
+
+    fn is_updated(&self) -> bool {
+        self.way() == Way::Both && !self.kind().is_array() && self.kind().is_wide()
+    }
+
+    /// The line that checks and converts it.
+    fn converted(&self) -> Option<String> {
+        let (name, kind) = (self.name(), self.kind());
+        if self.is_returned() {
+            return Some(format!("arg::room({name}, \"{name}\")?;"));
+        }
+        if kind.is_array() {
+            let wrapper = match self.way() {
+                Way::In if kind.is_wide() => "Numbers",
+                Way::In => "List",
+                _ => "Room",
+            };
+            return Some(format!("let {name} = arg::{wrapper}::new({name});"));
+        }
+        if kind.is_address() {
+            return Some(self.converted_address());
+        }
+        match (self.way(), kind.object()) {
+            (Way::Both, _) if kind.is_wide() => Some(format!(
+                "let {name}_at = {name}; let mut {name} = arg::read({name}, \"{name}\")?;"
+            )),
+            (Way::Both, _) => Some(format!("let {name} = arg::borrow({name}, \"{name}\")?;")),
+            (_, Some(_)) if self.is_lenient() => None,
+            (_, Some(object)) => {
+                let find = if kind.may_be_null() { "find_optional" } else { "find" };
+                Some(format!("let {name} = {find}::<{object}>({name})?;"))
+            }
+            (_, None) => self.converted_number(),
+        }
+    }
+
+    fn converted_address(&self) -> String {
+        let name = self.name();
+        match (self.kind().name(), self.way()) {
+            ("buf", _) => format!("let {name} = arg::Buffer::new({name});"),
+            ("text", Way::In) => format!("let {name} = arg::text({name}, \"{name}\")?;"),
+            ("text", _) if self.kind().may_be_null() => {
+                format!("let {name} = arg::Chars::new({name});")
+            }
+            ("text", _) => {
+                format!("arg::room({name}, \"{name}\")?; let {name} = arg::Chars::new({name});")
+            }
+            ("status", Way::Out) => format!("let {name} = arg::Room::new({name});"),
+            ("status", _) => format!("let {name} = arg::borrow({name}, \"{name}\")?;"),
+            _ => format!("let {name} = arg::Address::new({name}.cast());"),
+        }
+    }
+
+    fn converted_number(&self) -> Option<String> {
+        let (name, kind) = (self.name(), self.kind());
+        match kind.name() {
+            "count" | "length" => {
+                Some(format!("let {name} = arg::{}({name}, \"{name}\")?;", kind.name()))
+            }
+            "flag" => Some(format!("let {name} = {name} != 0;")),
+            _ if kind.is_wide() => Some(format!("let {name} = arg::number({name});")),
+            _ => None,
+        }
+    }
+
+    /// The argument that is passed on.
+    fn passed(&self, width: Width) -> Option<String> {
+        if self.is_returned() {
+            return None;
+        }
+        let (name, kind) = (self.name(), self.kind());
+        if self.is_large_only() && width == Width::Int {
+            let absent = match kind.is_array() {
+                true => "arg::Room::new(std::ptr::null_mut())",
+                false => "0",
+            };
+            return Some(absent.to_owned());
+        }
+        let is_object = kind.object().is_some() && !self.is_lenient() && !kind.is_array();
+        Some(match self.way() {
+            Way::In if is_object && kind.may_be_null() => format!("{name}.as_deref()"),
+            Way::In if is_object => format!("&{name}"),
+            Way::In if kind.name() == "text" => format!("&{name}"),
+            Way::Both if self.is_updated() => format!("&mut {name}"),
+            _ => name.to_owned(),
+        })
+    }
+
+    /// The argument of a function that converts its arguments itself.
+    fn quick(&self) -> String {
+        match self.kind().is_wide() && self.way() == Way::In && !self.kind().is_array() {
+            true => format!("arg::number({})", self.name()),
+            false => self.name().to_owned(),
+        }
+    }
+}
+
+/// Writes to text, which can't fail.
+fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
+    let _ = out.write_fmt(text);
+}

@@ -1,0 +1,43 @@
+//! The functions and constants of MPI-5.0's standard ABI, in two tables, and what is made from
+//! them.
+//!
+//! ```text
+//!   functions.table ─┬─► exports   the Rust functions of libmpi_abi, which check and convert
+//!                    ├─► header    mpi.h
+//!   constants.table ─┴─► symbols   the names that the library exports
+//! ```
+//!
+//! The build script of longshore-abi writes the exports. The command `longshore` prints the header
+//! and lists which functions are written.
+
+mod constant;
+mod exports;
+mod function;
+mod header;
+mod kind;
+
+pub use constant::{Constant, Section, constants};
+pub use exports::{exports, numbers};
+pub use function::{Function, Parameter, Way, functions};
+pub use header::{declarations, header};
+pub use kind::{Kind, Width};
+
+/// The names that the library exports, without those of `mpix.h`: each function under MPI_ and
+/// PMPI_, and its version with large counts.
+///
+/// ```
+/// let symbols = longshore_abi_table::symbols();
+/// assert!(symbols.contains(&"PMPI_Send_c".to_owned()));
+/// ```
+pub fn symbols() -> Vec<String> {
+    let mut symbols = Vec::new();
+    for function in functions() {
+        for width in function.widths() {
+            let name = function.c_name(*width);
+            symbols.push(format!("P{name}"));
+            symbols.push(name);
+        }
+    }
+    symbols.sort();
+    symbols
+}
