@@ -266,6 +266,13 @@ fn an_enum_has_the_numbers_of_its_variants() {
 }
 
 #[test]
+fn derived_structs_name_their_fields() {
+    assert_eq!(Record::field_names(), "tag,corners(x,y),flag,wide,name,logical");
+    assert_eq!(Aligned::field_names(), "0,1");
+    assert_eq!((<(u8, f64)>::field_names(), Empty::field_names()), (String::new(), String::new()));
+}
+
+#[test]
 fn received_bytes_that_are_no_variant_are_refused_when_read() {
     let mut seasons = [Enum::from(Season::Winter); 3];
     let committed = Committed::new(&Enum::<Season>::datatype(), &Architecture::NATIVE).unwrap();

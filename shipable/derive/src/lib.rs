@@ -6,6 +6,7 @@ mod enumeration;
 use proc_macro::TokenStream;
 use proc_macro_crate::{FoundCrate, crate_name};
 use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, GenericParam, Member, Path, Result, Type};
 
@@ -61,6 +62,10 @@ fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
             GenericParam::Const(_) => {}
         }
     }
+    let names = fields.iter().enumerate().map(|(at, field)| {
+        field.ident.as_ref().map_or(at.to_string(), |name| name.unraw().to_string())
+    });
+    let names: Vec<_> = names.collect();
     let members = members(fields)?;
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
@@ -76,6 +81,10 @@ fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
 
             fn simple() -> ::core::option::Option<#krate::Datatype> {
                 <Self as #krate::Element>::simple_structure(|members| members #(#members)*)
+            }
+
+            fn field_names() -> ::std::string::String {
+                <Self as #krate::Element>::names_of(&[#(#names),*], |members| members #(#members)*)
             }
         }
     })

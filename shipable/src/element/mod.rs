@@ -121,6 +121,27 @@ pub unsafe trait Element: Copy + Send + Sync + 'static {
     /// one.
     fn simple() -> Option<Datatype>;
 
+    /// The names of a derived struct's fields, in order, with those of their own fields in
+    /// parentheses: `tag,corner(x,y)`. Empty for every other element. `longshore inspect --names`
+    /// takes them.
+    ///
+    /// ```
+    /// # use shipable::{Element, Shipable};
+    /// #[derive(Clone, Copy, Shipable)]
+    /// #[repr(C)]
+    /// struct Point { x: f64, y: f64 }
+    ///
+    /// #[derive(Clone, Copy, Shipable)]
+    /// #[repr(C)]
+    /// struct Shape { tag: u8, corners: [Point; 3] }
+    ///
+    /// println!("longshore inspect '{}' --names '{}'", Shape::datatype(), Shape::field_names());
+    /// assert_eq!(Shape::field_names(), "tag,corners(x,y)");
+    /// ```
+    fn field_names() -> String {
+        String::new()
+    }
+
     /// The type as a block of simpler elements: an array is a block of its elements.
     #[doc(hidden)]
     fn block() -> Block {
@@ -153,6 +174,12 @@ pub unsafe trait Element: Copy + Send + Sync + 'static {
     #[doc(hidden)]
     fn structure(fields: impl FnOnce(Members) -> Members) -> Datatype {
         fields(Members::new()).structure(size_of::<Self>() as i64)
+    }
+
+    /// The text of [`Element::field_names`] for fields of these names.
+    #[doc(hidden)]
+    fn names_of(names: &[&str], fields: impl FnOnce(Members) -> Members) -> String {
+        fields(Members::new()).names(names)
     }
 
     /// The simple struct with the layout of a struct with these fields, if there is one.
@@ -240,6 +267,10 @@ unsafe impl<T: Element, const N: usize> Element for [T; N] {
     fn simple() -> Option<Datatype> {
         let Block { length, simple, .. } = Self::block();
         simple.map(|simple| Datatype::contiguous(length, &simple).expect(NESTING))
+    }
+
+    fn field_names() -> String {
+        T::field_names()
     }
 
     fn block() -> Block {

@@ -24,6 +24,8 @@ pub struct Members(Vec<Member>);
 struct Member {
     offset: i64,
     block: Block,
+    /// The names of the field's own fields.
+    names: fn() -> String,
 }
 
 impl Members {
@@ -34,7 +36,8 @@ impl Members {
     /// Adds a field of type `T` at an offset in bytes.
     #[must_use]
     pub fn field<T: Element>(mut self, offset: usize) -> Members {
-        self.0.push(Member { offset: offset as i64, block: T::block() });
+        let (block, names) = (T::block(), T::field_names as fn() -> String);
+        self.0.push(Member { offset: offset as i64, block, names });
         self
     }
 
@@ -52,11 +55,20 @@ impl Members {
         }
     }
 
+    /// The names of the members, each with those of its own fields.
+    pub(super) fn names(&self, names: &[&str]) -> String {
+        let name = |(name, member): (&&str, &Member)| match (member.names)().as_str() {
+            "" => (*name).to_owned(),
+            inner => format!("{name}({inner})"),
+        };
+        names.iter().zip(&self.0).map(name).collect::<Vec<_>>().join(",")
+    }
+
     /// The simple struct that C lays out at the offsets of these members, if there is one.
     pub(super) fn simple_structure(&self, size: i64) -> Option<Datatype> {
         let (mut lengths, mut types) = (Vec::new(), Vec::new());
         let mut layout = StructLayout::new();
-        for Member { offset, block } in &self.0 {
+        for Member { offset, block, .. } in &self.0 {
             let simple = block.simple.clone()?;
             let bounds = simple.bounds(&Architecture::NATIVE).ok()?;
             if layout.push(block.length, &bounds).ok()? != *offset {

@@ -20,8 +20,14 @@ const BYTES: usize = 256;
 /// The most lines of a tree.
 const TREE: usize = 40;
 
-/// Describes the datatype, one section after the other.
-pub fn describe(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
+/// Describes the datatype, one section after the other. `fields` are lines about the fields of a
+/// struct.
+pub fn describe(
+    datatype: &Datatype,
+    layouts: &Layouts,
+    fields: Vec<String>,
+    screen: Screen,
+) -> String {
     let mut text = String::new();
     let mut say = |title: &str, lines: Vec<String>| {
         let mut title = format!("{title:INDENT$}");
@@ -33,6 +39,7 @@ pub fn describe(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> Strin
     };
     let wrap = |words: &str| wrapped(words, screen.width, INDENT);
     say("type", wrap(&truncated(datatype, LETTERS)));
+    say("fields", fields.iter().map(|line| keep(line)).collect());
     let described = truncated(datatype.describe(), TREE * screen.width);
     let mut lines: Vec<String> = described.lines().take(TREE).map(keep).collect();
     if described.lines().nth(TREE).is_some() {

@@ -1,6 +1,7 @@
 //! `longshore inspect`: a picture of a datatype's memory, and a description of its form.
 
 mod facts;
+mod fields;
 mod memory;
 mod picture;
 mod sheet;
@@ -19,6 +20,7 @@ use shipable::notation::ParseError;
 use shipable::{Architecture, Datatype};
 
 use crate::representation::Representations;
+use fields::FieldNames;
 use sheet::Layouts;
 use terminal::Screen;
 
@@ -47,6 +49,9 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64)
     )]
     count: u64,
+    /// Names of the fields of a struct, in order, as Element::field_names returns them
+    #[arg(long, value_name = "NAME,...", allow_hyphen_values = true)]
+    names: Option<FieldNames>,
     /// Also writes the picture as SVG to a file; '-' writes only the SVG, to standard output
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -64,6 +69,7 @@ const AFTER_HELP: &str = "\
 Examples:
   longshore inspect 'U1(S:2:c/1/0,d/1/8)'                         a struct of a char and a double
   longshore inspect 'U1(SS:2:c/1,d/1)' --arch x86-64,i686,m68k    the same, portable
+  longshore inspect 'U1(SS:2:c/1,d/1)' --names tag,value          and where its fields lie
   longshore inspect 'U1(V:d:8:1:10)' --arch all --svg column.svg  a column of a matrix";
 
 /// The architectures of one option --arch.
@@ -110,6 +116,12 @@ fn inspect(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let (count, lines) = (arguments.count, usize::from(arguments.lines));
     let layouts = Layouts::new(&datatype, &architectures, count);
+    let found: Vec<_> = layouts.found.iter().map(|layout| layout.architecture).collect();
+    let fields = match &arguments.names {
+        Some(names) => fields::lines(names, &datatype, &found)
+            .map_err(|error| Failure(format!("--names: {error}"), ExitCode::from(2)))?,
+        None => Vec::new(),
+    };
     let image = || svg::draw(&datatype, &layouts, count, lines);
 
     let out = match arguments.svg.as_deref() {
@@ -132,7 +144,7 @@ fn inspect(arguments: Arguments) -> Result<ExitCode, Failure> {
                 out.push('\n');
             }
             out.push('\n');
-            out + &facts::describe(&datatype, &layouts, screen)
+            out + &facts::describe(&datatype, &layouts, fields, screen)
         }
     };
     crate::print(&out).map_err(|error| failed(error.to_string()))?;
