@@ -29,6 +29,9 @@ pub(crate) const RANGES: u32 = 65536;
 /// The most ranks of a segment.
 pub const MAX_RANKS: u32 = 4096;
 
+/// The most ranks of a segment without rings.
+pub const MAX_SIMULATED_RANKS: u32 = 1 << 16;
+
 const MAGIC: u64 = u64::from_le_bytes(*b"LONGSHOR");
 const VERSION: u32 = 2;
 
@@ -174,6 +177,31 @@ impl Geometry {
                 format!("rings of {ring_bytes} bytes, not a power of two from 4 KiB to 16 MiB");
             return Err(SegmentError::Geometry(what));
         }
+        Self::laid_out(ranks, ring_bytes, size)
+    }
+
+    /// The layout of a segment without rings, for `ranks` ranks of one process. No process attaches
+    /// to it.
+    ///
+    /// # Errors
+    /// [`SegmentError::Geometry`] for no rank or more than [`MAX_SIMULATED_RANKS`].
+    pub(crate) fn without_rings(ranks: u32) -> Result<Self, SegmentError> {
+        if ranks == 0 || ranks > MAX_SIMULATED_RANKS {
+            let what = format!("{ranks} ranks, where 1 to {MAX_SIMULATED_RANKS} can be simulated");
+            return Err(SegmentError::Geometry(what));
+        }
+        Self::laid_out(ranks, 0, SIZE)
+    }
+
+    /// The same ranks and rings in an object of another size.
+    ///
+    /// # Errors
+    /// [`SegmentError::Geometry`] if they don't fit.
+    pub(crate) fn shrunk(&self, size: u64) -> Result<Self, SegmentError> {
+        Self::laid_out(self.ranks, self.ring_bytes, size)
+    }
+
+    fn laid_out(ranks: u32, ring_bytes: u32, size: u64) -> Result<Self, SegmentError> {
         let n = u64::from(ranks);
         let callers = 4096 + n * size_of::<RankBlock>() as u64;
         let remarks = callers + n * caller_stride(ranks);
@@ -182,7 +210,8 @@ impl Geometry {
         let table = table.next_multiple_of(64);
         let rings = table + u64::from(RANGES) * size_of::<RangeEntry>() as u64;
         let rings = rings.next_multiple_of(GRANULE);
-        let heap = rings + n * n * ring_stride(ring_bytes);
+        let all_rings = if ring_bytes == 0 { 0 } else { n * n * ring_stride(ring_bytes) };
+        let heap = rings + all_rings;
         // At least half of the object is heap, so that an invalid header from a peer can't make the
         // two overlap.
         if size > SIZE || heap > size / 2 {

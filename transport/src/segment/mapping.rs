@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, Weak};
 
 use super::{Range, SegmentError};
 
@@ -24,8 +25,22 @@ unsafe impl Shared for crate::atomics::Le64 {}
 pub struct Mapping {
     start: NonNull<u8>,
     len: NonZeroUsize,
+    /// What unmaps it. Simulated ranks share one.
+    mapped: Arc<Mapped>,
 }
 
+/// The address and length of what is mapped. It is unmapped when dropped.
+#[derive(Debug)]
+struct Mapped(NonNull<u8>, NonZeroUsize);
+
+/// A mapping that others may have dropped.
+#[derive(Debug)]
+pub(super) struct SharedMapping(Weak<Mapped>);
+
+// SAFETY: what is mapped belongs to the process, not to a thread. This value gives no access to it.
+unsafe impl Send for Mapped {}
+// SAFETY: as for Send.
+unsafe impl Sync for Mapped {}
 // SAFETY: the mapping belongs to the process, not to a thread. Its content is accessed only by
 // atomics or raw pointers.
 unsafe impl Send for Mapping {}
@@ -54,7 +69,12 @@ impl Mapping {
             return Err(SegmentError::last("mmap"));
         }
         let start = NonNull::new(start.cast()).ok_or(SegmentError::Unmappable(range))?;
-        Ok(Self { start, len })
+        Ok(Self { start, len, mapped: Arc::new(Mapped(start, len)) })
+    }
+
+    /// A reference by which this process can share the mapping.
+    pub(super) fn downgrade(&self) -> SharedMapping {
+        SharedMapping(Arc::downgrade(&self.mapped))
     }
 
     /// The first byte. It is valid for reads and writes of [`Mapping::len`] bytes while the mapping
@@ -113,10 +133,19 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl SharedMapping {
+    /// The mapping, if it still exists.
+    pub(super) fn upgrade(&self) -> Option<Mapping> {
+        let mapped = self.0.upgrade()?;
+        Some(Mapping { start: mapped.0, len: mapped.1, mapped })
+    }
+}
+
+impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: mmap made it with this length, and no borrow of it exists any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.len.get()) };
+        // SAFETY: mmap made it with this length. Every mapping that gives access to it holds a
+        // reference to this value, so none is left.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), self.1.get()) };
     }
 }
 

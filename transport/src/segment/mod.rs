@@ -13,19 +13,21 @@ mod layout;
 mod mapping;
 mod ranges;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use thiserror::Error;
 
 pub use job::{Cause, JobState, Note, RankState};
-pub use layout::{GRANULE, Geometry, MAX_RANKS};
+pub use layout::{GRANULE, Geometry, MAX_RANKS, MAX_SIMULATED_RANKS};
 pub use mapping::Mapping;
 
 pub(crate) use job::{ring_armed, ring_waiting};
 use layout::{Header, RankBlock, Remark};
 pub(crate) use mapping::Shared;
+use mapping::SharedMapping;
 
 use crate::atomics::{Acquire, Le64, Relaxed};
 
@@ -73,6 +75,8 @@ struct Object {
     /// Lets one thread of each rank at a time enter the fair lock's queue, which has one entry per
     /// rank.
     allocating: Vec<Mutex<()>>,
+    /// The mappings that the ranks of a segment without rings share.
+    mappings: Mutex<HashMap<Range, SharedMapping>>,
 }
 
 /// An error of the segment or of its allocator.
@@ -141,13 +145,26 @@ impl Segment {
     /// [`SegmentError::Geometry`] for no rank, more than [`MAX_RANKS`], or an invalid `ring_bytes`;
     /// [`SegmentError::System`].
     pub fn with_rings(ranks: u32, ring_bytes: u32) -> Result<Self, SegmentError> {
-        let geometry = Geometry::new(ranks, ring_bytes)?;
+        Self::of_geometry(Geometry::new(ranks, ring_bytes)?)
+    }
+
+    /// Creates a segment without rings, for `ranks` ranks of this process that have another link.
+    /// Returns the launcher's handle.
+    ///
+    /// # Errors
+    /// [`SegmentError::Geometry`] for no rank or more than [`MAX_SIMULATED_RANKS`];
+    /// [`SegmentError::System`].
+    pub(crate) fn without_rings(ranks: u32) -> Result<Self, SegmentError> {
+        Self::of_geometry(Geometry::without_rings(ranks)?)
+    }
+
+    fn of_geometry(geometry: Geometry) -> Result<Self, SegmentError> {
         let limit = mapping::size_limit();
         let geometry = match geometry.size <= limit {
             true => geometry,
             false => {
                 // The limit leaves room for fewer windows, but the job can run.
-                let smaller = Geometry::with_size(ranks, ring_bytes, limit - limit % GRANULE);
+                let smaller = geometry.shrunk(limit - limit % GRANULE);
                 smaller.map_err(|error| match error {
                     SegmentError::Geometry(what) => SegmentError::Geometry(format!(
                         "{what}, the limit on file sizes: raise it (ulimit -f)"
@@ -199,7 +216,16 @@ impl Segment {
     fn open(fd: OwnedFd, geometry: Geometry, rank: Option<u32>) -> Result<Self, SegmentError> {
         let control = Mapping::new(fd.as_fd(), Range { offset: 0, len: geometry.control_len() })?;
         let allocating = (0..geometry.ranks).map(|_| Mutex::new(())).collect();
-        Ok(Self { shared: Arc::new(Object { fd, geometry, control, allocating }), rank })
+        Ok(Self {
+            shared: Arc::new(Object {
+                fd,
+                geometry,
+                control,
+                allocating,
+                mappings: Mutex::default(),
+            }),
+            rank,
+        })
     }
 
     /// A handle of `rank` to this segment, for several ranks in one process.
@@ -236,7 +262,18 @@ impl Segment {
         if !aligned || range.offset < heap || end.is_none_or(|end| end > size) {
             return Err(SegmentError::Unmappable(range));
         }
-        Mapping::new(self.as_fd(), range)
+        if self.shared.geometry.ring_bytes > 0 {
+            return Mapping::new(self.as_fd(), range);
+        }
+        // Thousands of simulated ranks map the same ranges, and a process may have some 65,000
+        // mappings.
+        let mut shared = self.shared.mappings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mapping) = shared.get(&range).and_then(SharedMapping::upgrade) {
+            return Ok(mapping);
+        }
+        let mapping = Mapping::new(self.as_fd(), range)?;
+        shared.insert(range, mapping.downgrade());
+        Ok(mapping)
     }
 
     pub(crate) fn geometry(&self) -> &Geometry {
@@ -245,7 +282,11 @@ impl Segment {
 
     /// Maps the ring that carries frames from rank `from` to rank `to`.
     pub(crate) fn map_ring(&self, from: u32, to: u32) -> Result<Mapping, SegmentError> {
-        Mapping::new(self.as_fd(), self.shared.geometry.ring(from, to))
+        let range = self.shared.geometry.ring(from, to);
+        match self.shared.geometry.ring_bytes {
+            0 => Err(SegmentError::Unmappable(range)),
+            _ => Mapping::new(self.as_fd(), range),
+        }
     }
 
     /// The words in which peers call `rank`.

@@ -13,6 +13,9 @@ use crate::segment::Segment;
 /// The simulated time of one turn.
 const TURN: Duration = Duration::from_micros(1);
 
+/// The ranks that are looked at by chance before all are.
+const PROBES: u32 = 64;
+
 /// The baton, which one rank holds at a time, with the wishes of all ranks.
 pub(super) struct Baton {
     round: Mutex<Round>,
@@ -147,25 +150,44 @@ impl Baton {
     /// deadline.
     fn choose(&self, round: &mut Round, segment: &Segment) {
         round.now += TURN;
-        let until = |turn: &Turn, rank: u32| match *turn {
+        let Some(next) = self.next_ready(round, segment) else {
+            round.holder = None;
+            return;
+        };
+        round.holder = Some(next);
+        round.over |= round.now > self.limit;
+    }
+
+    /// One of the ranks that can run; `None` if all are outside.
+    ///
+    /// In a large job, looks at some ranks by chance first. While many of them can run, that finds
+    /// one soon, and counting all of them would take longer than their turns.
+    fn next_ready(&self, round: &mut Round, segment: &Segment) -> Option<u32> {
+        let ranks = round.turns.len() as u32;
+        for _ in 0..if ranks > PROBES { PROBES } else { 0 } {
+            let rank = round.random.random_range(0..ranks);
+            if round.wake_of(rank, segment).is_some_and(|wake| wake <= round.now) {
+                return Some(rank);
+            }
+        }
+        let wakes: Vec<_> =
+            (0..ranks).filter_map(|rank| Some((round.wake_of(rank, segment)?, rank))).collect();
+        let (first, _) = *wakes.iter().min()?;
+        round.now = round.now.max(first);
+        let ready: Vec<_> = wakes.iter().filter(|(wake, _)| *wake <= round.now).collect();
+        Some(ready[round.random.random_range(0..ready.len())].1)
+    }
+}
+
+impl Round {
+    /// The simulated time from which on a rank can run; `None` for one outside.
+    fn wake_of(&self, rank: u32, segment: &Segment) -> Option<Duration> {
+        match self.turns[rank as usize] {
             Turn::Outside => None,
             Turn::Ready => Some(Duration::ZERO),
             Turn::Sleeping(_) if !segment.is_armed(rank) => Some(Duration::ZERO),
             Turn::Sleeping(deadline) => Some(deadline),
-        };
-        let wakes: Vec<_> = (0..)
-            .zip(&round.turns)
-            .filter_map(|(rank, turn)| Some((until(turn, rank)?, rank)))
-            .collect();
-        let Some(&(first, _)) = wakes.iter().min() else {
-            round.holder = None;
-            return;
-        };
-        round.now = round.now.max(first);
-        let ready: Vec<_> = wakes.iter().filter(|(wake, _)| *wake <= round.now).collect();
-        let (_, next) = *ready[round.random.random_range(0..ready.len())];
-        round.holder = Some(next);
-        round.over |= round.now > self.limit;
+        }
     }
 }
 

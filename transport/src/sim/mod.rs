@@ -5,7 +5,7 @@
 
 mod baton;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -47,10 +47,12 @@ pub struct Cluster {
 struct Shared {
     segment: Segment,
     limits: Limits,
-    /// The frames under way, by receiver, then by sender.
-    queues: Mutex<Vec<Vec<VecDeque<Vec<u8>>>>>,
+    queues: Mutex<Queues>,
     baton: Baton,
 }
+
+/// The frames under way, by receiver, then by sender. Of a large job few pairs of ranks have any.
+type Queues = Vec<BTreeMap<u32, VecDeque<Vec<u8>>>>;
 
 /// The limits of a simulated job.
 #[derive(Debug, Clone, Copy)]
@@ -91,9 +93,8 @@ impl Cluster {
     /// # Errors
     /// [`SegmentError::Geometry`] for no rank or too many; [`SegmentError::System`].
     pub fn with_limits(ranks: u32, seed: u64, limits: Limits) -> Result<Self, SegmentError> {
-        let segment = Segment::create(ranks)?;
-        let row = || std::iter::repeat_with(VecDeque::new).take(ranks as usize).collect();
-        let queues = Mutex::new(std::iter::repeat_with(row).take(ranks as usize).collect());
+        let segment = Segment::without_rings(ranks)?;
+        let queues = Mutex::new(vec![BTreeMap::new(); ranks as usize]);
         let baton = Baton::new(ranks, seed, limits.time);
         Ok(Self { shared: Arc::new(Shared { segment, limits, queues, baton }) })
     }
@@ -166,6 +167,9 @@ impl Cluster {
     }
 }
 
+/// The longest buffer that is kept from frame to frame.
+const STAGING: usize = 4096;
+
 /// The link of a rank in a simulated job.
 pub struct SimLink {
     wire: Wire,
@@ -184,14 +188,16 @@ struct Wire {
 }
 
 impl Wire {
-    fn queues(&self) -> MutexGuard<'_, Vec<Vec<VecDeque<Vec<u8>>>>> {
+    fn queues(&self) -> MutexGuard<'_, Queues> {
         self.shared.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Publish for Wire {
     fn publish(&mut self, bytes: &[u8]) {
-        self.queues()[self.peer as usize][self.rank as usize].push_back(bytes.to_vec());
+        let mut queues = self.queues();
+        queues[self.peer as usize].entry(self.rank).or_default().push_back(bytes.to_vec());
+        drop(queues);
         let _ = self.shared.segment.ring(self.peer);
     }
 }
@@ -227,10 +233,15 @@ impl Link for SimLink {
         if state.is_gone() {
             return Err(LinkError::PeerGone { peer, state }.into());
         }
-        if self.wire.queues()[peer as usize][self.wire.rank as usize].len() >= frames {
+        let under_way =
+            self.wire.queues()[peer as usize].get(&self.wire.rank).map_or(0, VecDeque::len);
+        if under_way >= frames {
             return Err(Refused::WouldBlock);
         }
         self.wire.peer = peer;
+        // The memory of a long frame isn't kept: it would count as the rank's.
+        self.staging.truncate(len);
+        self.staging.shrink_to(STAGING.max(len));
         self.staging.resize(len, 0);
         Ok(FrameMut::new(&mut self.staging, &mut self.wire))
     }
@@ -238,10 +249,15 @@ impl Link for SimLink {
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
         let size = self.size();
         let mut queues = self.wire.queues();
-        let queues_here = &mut queues[self.wire.rank as usize];
-        let order = (self.next..size).chain(0..self.next);
-        let found = order.into_iter().find_map(|peer| {
-            let bytes = queues_here[peer as usize].pop_front()?;
+        let here = &mut queues[self.wire.rank as usize];
+        let next = here.range(self.next..).chain(here.range(..self.next)).next();
+        let next = next.map(|(&peer, _)| peer);
+        let found = next.and_then(|peer| {
+            let queue = here.get_mut(&peer)?;
+            let bytes = queue.pop_front()?;
+            if queue.is_empty() {
+                here.remove(&peer);
+            }
             Some((peer, bytes))
         });
         drop(queues);
