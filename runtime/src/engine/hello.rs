@@ -57,7 +57,7 @@ impl Introductions {
             room: CREDIT,
             form_limit: LONGEST_FORM,
         };
-        let introduced = self.introduce(me.rank, &mine, peers, out);
+        let introduced = self.introduce(me.rank, &mine, peers);
         let said = introduced.and_then(|()| self.say_hello(peers, out));
         said.map_err(|what| ErrorKind::Protocol { peer: me.rank, what }.into())
     }
@@ -68,17 +68,20 @@ impl Introductions {
         rank: u32,
         introduction: &Introduction,
         peers: &mut Peers,
-        out: &mut Outbox,
     ) -> Result<(), String> {
-        let architecture = Architecture::from_descriptor(&introduction.architecture);
-        let architecture = architecture.map_err(|error| error.to_string())?;
-        peers.introduce(rank, architecture, introduction);
-        out.grant_credit(rank, introduction.room);
-        self.held += 1;
         match self.ranks.last_mut() {
-            Some((run, last)) if last == introduction => *run += 1,
-            _ => self.ranks.push((1, introduction.clone())),
+            Some((run, last)) if last == introduction => {
+                peers.introduce_alike(rank);
+                *run += 1;
+            }
+            _ => {
+                let architecture = Architecture::from_descriptor(&introduction.architecture);
+                let architecture = architecture.map_err(|error| error.to_string())?;
+                peers.introduce(rank, architecture, introduction);
+                self.ranks.push((1, introduction.clone()));
+            }
         }
+        self.held += 1;
         Ok(())
     }
 
@@ -163,7 +166,7 @@ impl Introductions {
             for (run, introduction) in &hello.ranks {
                 for _ in 0..*run {
                     let next = (me.rank + self.held) % me.size;
-                    self.introduce(next, introduction, peers, out)?;
+                    self.introduce(next, introduction, peers)?;
                 }
             }
             self.say_hello(peers, out)?;

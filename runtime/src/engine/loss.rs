@@ -12,8 +12,7 @@ impl State {
     /// can be sent to it any more.
     pub(crate) fn handle_rank_state(&mut self, rank: u32, state: RankState) {
         if state.is_gone() && rank != self.peers.me().rank {
-            let finalized = state == RankState::Finalized;
-            self.lose_peer(rank, Gone { why: state.to_string(), finalized });
+            self.lose_peer(rank, Gone::Ended(state));
         }
     }
 
@@ -21,25 +20,24 @@ impl State {
     #[cold]
     pub(super) fn peer_erred(&mut self, peer: u32, what: String) {
         let why = ErrorKind::Protocol { peer, what }.to_string();
-        self.lose_peer(peer, Gone { why, finalized: false });
+        self.lose_peer(peer, Gone::Failed(why));
     }
 
     /// Loses a peer to which the link has failed.
     pub(super) fn link_failed(&mut self, peer: u32, error: &LinkError) {
-        let (why, finalized) = match error {
-            LinkError::PeerGone { state, .. } => {
-                (state.to_string(), *state == RankState::Finalized)
-            }
-            error => (error.to_string(), false),
+        let gone = match error {
+            LinkError::PeerGone { state, .. } => Gone::Ended(*state),
+            error => Gone::Failed(error.to_string()),
         };
-        self.lose_peer(peer, Gone { why, finalized });
+        self.lose_peer(peer, gone);
     }
 
     /// Marks a peer as gone, and ends all that waits for it with an error.
     fn lose_peer(&mut self, rank: u32, gone: Gone) {
-        if !self.peers.lose(rank, gone.clone()) {
+        if self.peers.is_gone(rank) {
             return;
         }
+        self.peers.lose(rank, gone.clone());
         let gone = || gone.error(rank);
         // The data of this stream that have arrived are in place. The rest never comes.
         let stream = self.streams.take(rank);

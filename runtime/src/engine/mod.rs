@@ -135,7 +135,7 @@ impl Engine {
             introductions: Introductions::new(secret, founding),
             outbox: Outbox::new(me.size),
             notes: Notes::new(me.size),
-            streams: Streams::new(me.size),
+            streams: Streams::default(),
             operations: Operations::default(),
             target: Target::new(me.size),
             shipped: ShippedForms::new(me.size),

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use longshore_transport::LinkError;
+use longshore_transport::{LinkError, RankState};
 use shipable::Architecture;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
+use crate::numbers::Numbers;
 use crate::wire::Introduction;
 
 /// This rank.
@@ -30,7 +31,13 @@ impl Me {
 /// All ranks of the job.
 pub(super) struct Peers {
     me: Me,
-    ranks: Vec<Peer>,
+    /// The place of each rank's identity, plus one; 0 for a rank that isn't known yet.
+    ranks: Box<[u32]>,
+    /// The identities of the ranks that are known. Ranks that are introduced one after the other
+    /// and are alike share one.
+    identities: Vec<Identity>,
+    /// The ranks that are gone.
+    gone: Numbers<u32, Gone>,
     /// Whether a peer died or a window was poisoned. The process reads it without the engine's
     /// lock.
     bereft: Arc<AtomicBool>,
@@ -42,32 +49,42 @@ pub(super) struct Peers {
     broken: Option<LinkError>,
 }
 
-#[derive(Default)]
-struct Peer {
-    /// Set by the peer's introduction.
-    identity: Option<Identity>,
-    gone: Option<Gone>,
-}
-
+/// What a rank's introduction says.
+#[derive(Clone, Copy)]
 struct Identity {
     architecture: Architecture,
     emulated: bool,
-    /// The longest encoded form that the peer accepts.
+    /// The longest encoded form that the rank accepts.
     form_limit: u64,
+    /// Bytes of short messages that the rank holds for each peer.
+    room: u64,
 }
 
 /// Why nothing more can be sent to a peer.
 #[derive(Clone, Debug)]
-pub(super) struct Gone {
-    pub why: String,
-    /// The peer left in good order.
-    pub finalized: bool,
+pub(super) enum Gone {
+    /// It has finalized or died. At the end of a large job that holds for all of its ranks.
+    Ended(RankState),
+    /// The link to it failed, or it broke the protocol.
+    Failed(String),
 }
 
 impl Gone {
+    fn why(&self) -> String {
+        match self {
+            Gone::Ended(state) => state.to_string(),
+            Gone::Failed(why) => why.clone(),
+        }
+    }
+
+    /// Whether the peer left in good order.
+    fn is_finalized(&self) -> bool {
+        matches!(self, Gone::Ended(RankState::Finalized))
+    }
+
     /// The error of a call that needs the peer.
     pub(super) fn error(&self, rank: u32) -> Error {
-        ErrorKind::Gone { rank, state: self.why.clone() }.into()
+        ErrorKind::Gone { rank, state: self.why() }.into()
     }
 }
 
@@ -75,7 +92,9 @@ impl Peers {
     pub(super) fn new(me: Me) -> Peers {
         Peers {
             me,
-            ranks: (0..me.size).map(|_| Peer::default()).collect(),
+            ranks: vec![0; me.size as usize].into(),
+            identities: Vec::new(),
+            gone: Numbers::default(),
             bereft: Arc::default(),
             dead: Vec::new(),
             leaving: Vec::new(),
@@ -90,20 +109,31 @@ impl Peers {
 
     /// Stores a rank's introduction.
     pub(super) fn introduce(&mut self, rank: u32, architecture: Architecture, it: &Introduction) {
-        let identity = Identity { architecture, emulated: it.emulated, form_limit: it.form_limit };
-        self.ranks[rank as usize].identity = Some(identity);
+        let Introduction { emulated, form_limit, room, .. } = *it;
+        self.identities.push(Identity { architecture, emulated, form_limit, room });
+        self.introduce_alike(rank);
+    }
+
+    /// Stores the introduction of a rank that is like the one introduced last.
+    pub(super) fn introduce_alike(&mut self, rank: u32) {
+        self.ranks[rank as usize] = self.identities.len() as u32;
     }
 
     /// Whether a peer has introduced itself, or another rank has introduced it.
     #[inline]
     pub(super) fn is_known(&self, peer: u32) -> bool {
-        self.ranks[peer as usize].identity.is_some()
+        self.ranks[peer as usize] != 0
+    }
+
+    #[inline]
+    fn identity(&self, peer: u32) -> Option<&Identity> {
+        self.identities.get((self.ranks[peer as usize] as usize).wrapping_sub(1))
     }
 
     /// A peer's representation, once it is known.
     #[inline]
     pub(super) fn architecture(&self, peer: u32) -> Option<&Architecture> {
-        self.ranks[peer as usize].identity.as_ref().map(|identity| &identity.architecture)
+        self.identity(peer).map(|identity| &identity.architecture)
     }
 
     /// The representation in which a peer's data arrive.
@@ -125,26 +155,38 @@ impl Peers {
     /// A rank's representation, and whether it is emulated; `None` for a rank out of range or one
     /// that isn't known yet.
     pub(super) fn representation(&self, rank: u32) -> Option<(Architecture, bool)> {
-        let identity = self.ranks.get(rank as usize)?.identity.as_ref()?;
+        let identity = self.identity(Some(rank).filter(|rank| *rank < self.me.size)?)?;
         Some((identity.architecture, identity.emulated))
     }
 
     /// The longest encoded form that a peer accepts.
     pub(super) fn form_limit(&self, peer: u32) -> u64 {
-        self.ranks[peer as usize].identity.as_ref().map_or(0, |identity| identity.form_limit)
+        self.identity(peer).map_or(0, |identity| identity.form_limit)
+    }
+
+    /// Bytes of short messages of this rank that a peer holds before they are received.
+    pub(super) fn room(&self, peer: u32) -> u64 {
+        self.identity(peer).map_or(0, |identity| identity.room)
     }
 
     /// The error of a call that needs a rank which is gone.
     #[inline]
     pub(super) fn gone(&self, rank: u32) -> Option<Error> {
-        let gone = self.ranks.get(rank as usize)?.gone.as_ref()?;
-        Some(gone.error(rank))
+        if self.gone.is_empty() {
+            return None;
+        }
+        self.gone.get(&rank).map(|gone| gone.error(rank))
+    }
+
+    /// Whether a peer is gone.
+    pub(super) fn is_gone(&self, peer: u32) -> bool {
+        self.gone.contains_key(&peer)
     }
 
     /// Whether a peer is gone without having finalized.
     #[inline]
     pub(super) fn is_lost(&self, peer: u32) -> bool {
-        self.ranks[peer as usize].gone.as_ref().is_some_and(|gone| !gone.finalized)
+        !self.gone.is_empty() && self.gone.get(&peer).is_some_and(|gone| !gone.is_finalized())
     }
 
     /// The error of a call that all ranks of a group have to join, if one of them is lost. A rank
@@ -153,7 +195,7 @@ impl Peers {
         if !self.is_bereft() {
             return None;
         }
-        let lost = |&&rank: &&u32| (rank as usize) < self.ranks.len() && self.is_lost(rank);
+        let lost = |&&rank: &&u32| self.is_lost(rank);
         group.processes().iter().find(lost).and_then(|&rank| self.gone(rank))
     }
 
@@ -173,24 +215,19 @@ impl Peers {
         &self.bereft
     }
 
-    /// Marks a peer as gone; false if it was gone before.
-    pub(super) fn lose(&mut self, rank: u32, gone: Gone) -> bool {
-        let peer = &mut self.ranks[rank as usize];
-        if peer.gone.is_some() {
-            return false;
+    /// Marks a peer as gone.
+    pub(super) fn lose(&mut self, rank: u32, gone: Gone) {
+        let finalized = gone.is_finalized();
+        if finalized {
+            tracing::debug!(rank = self.me.rank, peer = rank, "a peer has finalized");
+        } else {
+            tracing::warn!(rank = self.me.rank, peer = rank, why = gone.why(), "lost a peer");
         }
-        let why = &gone.why;
-        match gone.finalized {
-            true => tracing::debug!(rank = self.me.rank, peer = rank, "a peer has finalized"),
-            false => tracing::warn!(rank = self.me.rank, peer = rank, why, "lost a peer"),
-        }
-        let finalized = gone.finalized;
-        peer.gone = Some(gone);
+        self.gone.insert(rank, gone);
         if !finalized {
             self.note_loss();
             self.dead.push(rank);
         }
-        true
     }
 
     /// Whether a peer died that the link has not given up yet.
@@ -241,6 +278,51 @@ impl Peers {
     }
 }
 
+/// A value for each peer that has used one. Most ranks of a large job deal with few peers, and each
+/// other peer costs one pointer.
+pub(super) struct PeerTable<T>(Box<[Option<Box<T>>]>);
+
+impl<T: Default> PeerTable<T> {
+    /// An empty table, for ranks below `size`.
+    pub(super) fn new(size: u32) -> PeerTable<T> {
+        PeerTable((0..size).map(|_| None).collect())
+    }
+
+    /// The value of a peer, if it has one.
+    #[inline]
+    pub(super) fn get(&self, peer: u32) -> Option<&T> {
+        self.0[peer as usize].as_deref()
+    }
+
+    /// The value of a peer, if it has one.
+    #[inline]
+    pub(super) fn get_mut(&mut self, peer: u32) -> Option<&mut T> {
+        self.0[peer as usize].as_deref_mut()
+    }
+
+    /// The value of a peer, which is the default before its first use.
+    #[inline]
+    pub(super) fn of(&mut self, peer: u32) -> &mut T {
+        self.of_or(peer, T::default)
+    }
+
+    /// The value of a peer, which is `first()` before its first use.
+    #[inline]
+    pub(super) fn of_or(&mut self, peer: u32, first: impl FnOnce() -> T) -> &mut T {
+        self.0[peer as usize].get_or_insert_with(|| Box::new(first()))
+    }
+
+    /// All values that were used.
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().flatten().map(|value| &**value)
+    }
+
+    /// All values that were used, with their peers in ascending order.
+    pub(super) fn used(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        (0..).zip(&mut self.0).filter_map(|(peer, value)| Some((peer, value.as_deref_mut()?)))
+    }
+}
+
 /// A set of ranks.
 pub(super) struct PeerSet(Box<[u64]>);
 
@@ -263,6 +345,10 @@ impl PeerSet {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.first_from(0).is_none()
+    }
+
+    pub(super) fn contains(&self, peer: u32) -> bool {
+        self.0[peer as usize / 64] & 1 << (peer % 64) != 0
     }
 
     /// The lowest member that is at least `peer`.

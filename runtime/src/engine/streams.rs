@@ -3,17 +3,17 @@
 
 use super::messages::Receiving;
 use super::origin::Bytes;
-use super::peers::PeerSet;
 use super::scatter::Scatter;
 use super::target::{Accumulate, CompareAndSwap};
 use crate::error::{Error, ErrorKind};
+use crate::numbers::Numbers;
 use crate::wire::{Cut, Header, Kind};
 
 /// The streams of all peers that are under way to this rank.
+#[derive(Default)]
 pub(super) struct Streams {
-    under_way: Vec<Option<Box<Stream>>>,
-    /// The peers that have a stream under way.
-    senders: PeerSet,
+    /// By peer. Few of many peers have a stream under way at a time.
+    under_way: Numbers<u32, Box<Stream>>,
 }
 
 /// A stream of a peer.
@@ -48,20 +48,16 @@ pub(super) enum Sink {
 }
 
 impl Streams {
-    pub(super) fn new(size: u32) -> Streams {
-        Streams { under_way: (0..size).map(|_| None).collect(), senders: PeerSet::new(size) }
-    }
-
     /// Whether a peer has a stream under way.
     #[inline]
     pub(super) fn is_streaming(&self, peer: u32) -> bool {
-        self.under_way[peer as usize].is_some()
+        !self.is_empty() && self.under_way.contains_key(&peer)
     }
 
     /// Whether no peer has a stream under way.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.senders.is_empty()
+        self.under_way.is_empty()
     }
 
     /// Takes in the opening frame of a stream. Returns the stream if that is all of it: most are
@@ -82,8 +78,7 @@ impl Streams {
         if taken.is_ok() && stream.is_whole() {
             return Ok(Some(stream));
         }
-        self.under_way[peer as usize] = Some(Box::new(stream));
-        self.senders.insert(peer);
+        self.under_way.insert(peer, Box::new(stream));
         taken.map(|()| None)
     }
 
@@ -98,7 +93,7 @@ impl Streams {
         position: u64,
         data: &[u8],
     ) -> Result<Option<Stream>, String> {
-        let stream = self.under_way[peer as usize].as_mut().ok_or("a More without a stream")?;
+        let stream = self.under_way.get_mut(&peer).ok_or("a More without a stream")?;
         if position != stream.position {
             return Err(format!(
                 "a More from byte {position} on, where byte {} was due",
@@ -126,8 +121,7 @@ impl Streams {
 
     /// Takes out the stream that a peer has under way.
     pub(super) fn take(&mut self, peer: u32) -> Option<Stream> {
-        self.senders.remove(peer);
-        self.under_way[peer as usize].take().map(|stream| *stream)
+        self.under_way.remove(&peer).map(|stream| *stream)
     }
 
     /// Lets go of the memory of a receive that is given up.
@@ -145,7 +139,7 @@ impl Streams {
     }
 
     fn abandon(&mut self, which: impl Fn(&Stream) -> bool) {
-        let streams = self.under_way.iter_mut().flatten();
+        let streams = self.under_way.values_mut();
         streams.filter(|stream| which(stream)).for_each(|stream| stream.sink = Sink::Ignore);
     }
 }

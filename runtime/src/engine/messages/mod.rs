@@ -116,7 +116,7 @@ impl Messages {
             return Err(gone);
         }
         let cost = message.length + Header::SIZE as u64;
-        if message.length <= EAGER && out.has_credit(peer, cost) {
+        if message.length <= EAGER && out.has_credit(peer, cost, peers.room(peer)) {
             // Packed first: a message that can't be sent costs no credit.
             let bytes = message.source.gather(message.length)?;
             out.spend_credit(peer, cost);

@@ -1,7 +1,7 @@
 //! The forms of this rank's types that peers know by their ids.
 
 use crate::engine::outbox::{Outbox, Outgoing, Purpose, Source};
-use crate::engine::peers::Peers;
+use crate::engine::peers::{PeerTable, Peers};
 use crate::error::{ErrorKind, Result};
 use crate::numbers::NumberSet;
 use crate::types::TargetType;
@@ -10,18 +10,18 @@ use crate::wire::{Brief, Header, Kind, tag_to_wire};
 /// The forms that were shipped, by peer. Each is shipped once, before the first operation that
 /// names it.
 pub(in crate::engine) struct ShippedForms {
-    known: Vec<NumberSet<u64>>,
+    known: PeerTable<NumberSet<u64>>,
 }
 
 impl ShippedForms {
     pub(in crate::engine) fn new(size: u32) -> ShippedForms {
-        ShippedForms { known: (0..size).map(|_| NumberSet::default()).collect() }
+        ShippedForms { known: PeerTable::new(size) }
     }
 
     /// Whether a peer knows a form.
     #[inline]
     pub(in crate::engine) fn is_known(&self, peer: u32, form: u64) -> bool {
-        self.known[peer as usize].contains(&form)
+        self.known.get(peer).is_some_and(|known| known.contains(&form))
     }
 
     /// Ships a type's form to a peer, unless the peer knows it.
@@ -44,7 +44,7 @@ impl ShippedForms {
             let what = format!("{} bytes, it takes {limit}", shipment.bytes.len());
             return Err(ErrorKind::Form { peer, what }.into());
         }
-        self.known[peer as usize].insert(shipment.id);
+        self.known.of(peer).insert(shipment.id);
         let header = Header {
             tag: tag_to_wire(shipment.tag),
             context: shipment.builder,
@@ -58,7 +58,7 @@ impl ShippedForms {
 
     /// Informs the peers that know a form that its types are gone.
     pub(in crate::engine) fn retire(&mut self, id: u64, out: &mut Outbox) {
-        for (peer, known) in (0..).zip(&mut self.known) {
+        for (peer, known) in self.known.used() {
             if known.remove(&id) {
                 let brief = Brief { kind: Kind::Retire, context: 0, operation: id, value: 0 };
                 out.push_brief(peer, brief);

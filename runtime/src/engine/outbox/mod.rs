@@ -14,7 +14,7 @@ use longshore_transport::fault::Chance;
 pub(super) use outgoing::{InlineBytes, Sent};
 pub(crate) use outgoing::{Outgoing, Purpose, Source};
 
-use super::peers::PeerSet;
+use super::peers::{PeerSet, PeerTable};
 use crate::tap::Tap;
 use crate::wire::{Brief, Kind};
 
@@ -24,7 +24,9 @@ pub(crate) const CREDIT: u64 = 64 << 10;
 
 /// The queues to all peers.
 pub(super) struct Outbox {
-    queues: Vec<Queue>,
+    queues: PeerTable<Queue>,
+    /// The peers that were gone before they had a queue.
+    closed: PeerSet,
     /// Peers to which something may have to be sent.
     busy: PeerSet,
     /// The adversary, which reorders operations that MPI leaves unordered.
@@ -37,8 +39,8 @@ struct Queue {
     entries: VecDeque<Outgoing>,
     /// Operations of the peer that are done and not acknowledged yet, by window.
     acks: VecDeque<(u32, u64)>,
-    /// Credit that this rank has at the peer, in bytes.
-    credit: u64,
+    /// Credit at the peer that this rank has spent, in bytes.
+    spent: u64,
     /// Credit to be given back to the peer, in bytes.
     owed: u64,
     /// The peer is gone: nothing can be sent to it.
@@ -66,7 +68,8 @@ impl Queue {
 impl Outbox {
     pub(super) fn new(size: u32) -> Outbox {
         Outbox {
-            queues: (0..size).map(|_| Queue::default()).collect(),
+            queues: PeerTable::new(size),
+            closed: PeerSet::new(size),
             busy: PeerSet::new(size),
             chance: None,
         }
@@ -83,19 +86,26 @@ impl Outbox {
         self.chance.is_some()
     }
 
+    /// The queue to a peer.
+    #[inline]
+    fn queue(&mut self, peer: u32) -> &mut Queue {
+        let Outbox { queues, closed, .. } = self;
+        queues.of_or(peer, || Queue { is_closed: closed.contains(peer), ..Queue::default() })
+    }
+
     /// Appends an entry to a peer's queue. An entry for a peer that is gone is dropped.
     pub(super) fn push(&mut self, peer: u32, outgoing: Outgoing) {
-        let queue = &mut self.queues[peer as usize];
+        let chance = self.chance.as_mut().filter(|_| outgoing.is_unordered());
+        let from_end = chance.map_or(0, |chance| {
+            let entries =
+                self.queues.get(peer).into_iter().flat_map(|queue| queue.entries.iter().rev());
+            chance.below(entries.take_while(|out| out.is_unordered()).count() + 1)
+        });
+        let queue = self.queue(peer);
         if queue.is_closed {
             return;
         }
-        let at = match &mut self.chance {
-            Some(chance) if outgoing.is_unordered() => {
-                let unordered = queue.entries.iter().rev().take_while(|out| out.is_unordered());
-                queue.entries.len() - chance.below(unordered.count() + 1)
-            }
-            _ => queue.entries.len(),
-        };
+        let at = queue.entries.len() - from_end;
         queue.entries.insert(at, outgoing);
         self.busy.insert(peer);
     }
@@ -114,7 +124,7 @@ impl Outbox {
     /// Counts one more operation of a peer on a window as done.
     #[inline]
     pub(super) fn acknowledge(&mut self, peer: u32, window: u32) {
-        let acks = &mut self.queues[peer as usize].acks;
+        let acks = &mut self.queue(peer).acks;
         match acks.iter_mut().find(|(of, _)| *of == window) {
             Some((_, count)) => *count += 1,
             None => acks.push_back((window, 1)),
@@ -122,44 +132,43 @@ impl Outbox {
         self.busy.insert(peer);
     }
 
-    /// Sets the credit that this rank has at a peer, as the peer's introduction grants it.
-    pub(super) fn grant_credit(&mut self, peer: u32, bytes: u64) {
-        self.queues[peer as usize].credit = bytes.min(CREDIT);
-    }
-
-    /// Whether this rank has enough credit at a peer for a short message, header included.
-    pub(super) fn has_credit(&self, peer: u32, bytes: u64) -> bool {
-        bytes <= self.queues[peer as usize].credit
+    /// Whether this rank has enough credit for a short message, header included, at a peer that
+    /// has introduced itself with this `room`.
+    pub(super) fn has_credit(&self, peer: u32, bytes: u64, room: u64) -> bool {
+        let spent = self.queues.get(peer).map_or(0, |queue| queue.spent);
+        spent + bytes <= room.min(CREDIT)
     }
 
     /// Spends credit that this rank has at a peer.
     pub(super) fn spend_credit(&mut self, peer: u32, bytes: u64) {
-        let credit = &mut self.queues[peer as usize].credit;
-        *credit = credit.saturating_sub(bytes);
+        self.queue(peer).spent += bytes;
     }
 
     /// Owes a peer the credit of a short message that was received.
     pub(super) fn return_credit(&mut self, peer: u32, bytes: u64) {
-        self.queues[peer as usize].owed += bytes;
+        self.queue(peer).owed += bytes;
         self.busy.insert(peer);
     }
 
     /// A peer gives credit back.
     ///
     /// # Errors
-    /// The credit exceeds its limit.
+    /// This rank has spent less.
     pub(super) fn handle_credit(&mut self, peer: u32, bytes: u64) -> Result<(), String> {
-        let credit = &mut self.queues[peer as usize].credit;
-        let sum = credit.checked_add(bytes).filter(|sum| *sum <= CREDIT);
-        *credit = sum.ok_or_else(|| format!("{bytes} bytes of credit, above {CREDIT} in all"))?;
+        let spent = &mut self.queue(peer).spent;
+        let left = spent.checked_sub(bytes);
+        *spent =
+            left.ok_or_else(|| format!("{bytes} bytes of credit, where {spent} were spent"))?;
         Ok(())
     }
 
     /// Whether a peer's queue is empty and the peer is there: a frame may go to it at once.
     #[inline]
     pub(super) fn is_idle(&self, peer: u32) -> bool {
-        let queue = &self.queues[peer as usize];
-        !queue.is_closed && queue.entries.is_empty()
+        match self.queues.get(peer) {
+            Some(queue) => !queue.is_closed && queue.entries.is_empty(),
+            None => !self.closed.contains(peer),
+        }
     }
 
     /// Whether nothing waits to be sent to any peer. Reads one bit for each peer.
@@ -170,7 +179,7 @@ impl Outbox {
 
     /// Whether everything has been sent, coalesced frames included.
     pub(super) fn is_flushed(&self) -> bool {
-        self.queues.iter().all(|queue| queue.entries.is_empty() && queue.brief().is_none())
+        self.queues.values().all(|queue| queue.entries.is_empty() && queue.brief().is_none())
     }
 
     /// The lowest peer, at least this one, to which something may have to be sent.
@@ -192,7 +201,7 @@ impl Outbox {
         link: &mut dyn Link,
         tap: &mut Tap,
     ) -> Option<Sent> {
-        let queue = &mut self.queues[peer as usize];
+        let queue = self.queues.get_mut(peer)?;
         let sent = outgoing::send_brief(link, peer, &queue.brief()?, tap);
         if !matches!(sent, Sent::Blocked | Sent::Gone(_)) && queue.acks.pop_front().is_none() {
             queue.owed = 0;
@@ -208,18 +217,21 @@ impl Outbox {
         link: &mut dyn Link,
         tap: &mut Tap,
     ) -> Option<Sent> {
-        let front = self.queues[peer as usize].entries.front_mut()?;
+        let front = self.queues.get_mut(peer)?.entries.front_mut()?;
         Some(front.send(link, peer, tap))
     }
 
     /// Removes the first entry of a peer's queue.
     pub(super) fn pop(&mut self, peer: u32) -> Option<Outgoing> {
-        self.queues[peer as usize].entries.pop_front()
+        self.queues.get_mut(peer)?.entries.pop_front()
     }
 
     /// Closes the queue to a peer that is gone. Returns the entries that it held.
     pub(super) fn close(&mut self, peer: u32) -> VecDeque<Outgoing> {
-        let queue = &mut self.queues[peer as usize];
+        let Some(queue) = self.queues.get_mut(peer) else {
+            self.closed.insert(peer);
+            return VecDeque::new();
+        };
         queue.is_closed = true;
         std::mem::take(&mut queue.entries)
     }
@@ -227,7 +239,7 @@ impl Outbox {
     /// Whether the data of a message are queued, to any peer.
     pub(super) fn holds_message(&self, number: u64) -> bool {
         let is_it = |out: &Outgoing| out.is_for(Purpose::Message(number));
-        self.queues.iter().any(|queue| queue.entries.iter().any(is_it))
+        self.queues.values().any(|queue| queue.entries.iter().any(is_it))
     }
 
     /// Lets go of the memory of a message.
@@ -241,7 +253,7 @@ impl Outbox {
     }
 
     fn abandon(&mut self, which: impl Fn(&Outgoing) -> bool) {
-        let entries = self.queues.iter_mut().flat_map(|queue| &mut queue.entries);
+        let entries = self.queues.used().flat_map(|(_, queue)| &mut queue.entries);
         entries.filter(|out| which(out)).for_each(Outgoing::abandon);
     }
 }

@@ -233,10 +233,14 @@ impl ReceivedForms {
             Some((Entry::Good(received), _)) => return Ok(received),
             Some((Entry::Tag(tag), _)) => return Err(ErrorKind::UnknownTag(*tag).into()),
             Some((Entry::Bad(what), _)) => what.clone(),
-            None => format!("form {id} was never defined"),
+            None => never_defined(id),
         };
         Err(ErrorKind::Form { peer, what }.into())
     }
+}
+
+pub(super) fn never_defined(id: u64) -> String {
+    format!("form {id} was never defined")
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use shipable::{Partial, Program};
 
 use super::outbox::{InlineBytes, Outbox, Outgoing, Source};
-use super::peers::Peers;
+use super::peers::{PeerTable, Peers};
 use super::reply::{acknowledge, refusal, reply, reply_bytes};
 use super::scatter::Scatter;
 use crate::error::{Error, ErrorKind, Result, conversion};
@@ -42,7 +42,7 @@ use recent::Recents;
 /// This rank's windows, and the forms and memos of the origins of operations on them.
 pub(super) struct Target {
     exposures: Exposures,
-    origins: Vec<Origin>,
+    origins: PeerTable<Origin>,
     /// A buffer for the bytes that the next operation fetches. After an operation by the memo, the
     /// bytes that it fetched, if they are [`Fetched::Buffered`].
     fetched: Vec<u8>,
@@ -75,7 +75,7 @@ impl Target {
     pub(super) fn new(size: u32) -> Target {
         Target {
             exposures: Exposures::default(),
-            origins: (0..size).map(|_| Origin::default()).collect(),
+            origins: PeerTable::new(size),
             fetched: Vec::new(),
         }
     }
@@ -91,26 +91,37 @@ impl Target {
 
     pub(super) fn close_window(&mut self, window: u32) {
         self.exposures.remove(window);
-        self.origins.iter_mut().for_each(|origin| origin.recents.forget_window(window));
+        self.origins.used().for_each(|(_, origin)| origin.recents.forget_window(window));
     }
 
     /// Takes in a `Define`: a form that a peer ships.
     pub(super) fn handle_define(&mut self, peer: u32, header: &Header, bytes: &[u8]) {
-        let origin = &mut self.origins[peer as usize];
+        let origin = self.origins.of(peer);
         origin.forms.define(header.form, header.tag, header.context, bytes);
         origin.recents.forget_form(header.form);
     }
 
     /// Takes in the opening frame of a `Define` that is too long to accept.
     pub(super) fn handle_long_define(&mut self, peer: u32, header: &Header) {
-        self.origins[peer as usize].forms.too_long(header.form, header.length);
+        self.origins.of(peer).forms.too_long(header.form, header.length);
     }
 
     /// Takes in a `Retire`: the type of a form is gone at the peer.
     pub(super) fn handle_retire(&mut self, peer: u32, form: u64) {
-        let origin = &mut self.origins[peer as usize];
+        let origin = self.origins.of(peer);
         origin.forms.retire(form);
         origin.recents.forget_form(form);
+    }
+
+    /// The form of this id, which a peer has shipped.
+    ///
+    /// # Errors
+    /// The form was never defined, or it can't be used.
+    fn form(&self, peer: u32, id: u64) -> Result<&ReceivedForm> {
+        match self.origins.get(peer) {
+            Some(origin) => origin.forms.get(id, peer),
+            None => Err(ErrorKind::Form { peer, what: forms::never_defined(id) }.into()),
+        }
     }
 
     /// Checks a peer's operation.
@@ -119,7 +130,7 @@ impl Target {
     /// The operation violates a rule, or its window or form isn't known.
     pub(super) fn admit(&self, peer: u32, header: &Header, peers: &Peers) -> Result<Admitted<'_>> {
         let exposure = self.exposures.get(header.context).ok_or(ErrorKind::WindowFreed)?;
-        let form = self.origins[peer as usize].forms.get(header.form, peer)?;
+        let form = self.form(peer, header.form)?;
         let me = peers.me();
         let (span, memory) = exposure.admit(header, form, me.rank, &me.architecture)?;
         Ok(Admitted { exposure, form, span, memory })
@@ -231,7 +242,7 @@ impl Target {
         let me = peers.me();
         let bytes = || {
             let exposure = self.exposures.get(operation.context)?;
-            let form = self.origins[peer as usize].forms.get(operation.form, peer).ok()?;
+            let form = self.form(peer, operation.form).ok()?;
             let bytes = exposure.reach(operation, form, &me.architecture).ok()?.bytes;
             Some((bytes.0.try_into().ok()?, bytes.1.try_into().ok()?))
         };

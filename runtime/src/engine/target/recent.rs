@@ -211,15 +211,16 @@ impl Target {
         data: &[u8],
         memory: &Architecture,
     ) -> Option<Option<Fetched>> {
-        let recent = self.origins[peer as usize].recents.find(header)?;
+        let recent = self.origins.get_mut(peer)?.recents.find(header)?;
         recent.carry_out(header, data, memory, &mut self.fetched)
     }
 
     /// Remembers a peer's operation, if the next one like it may be admitted by comparing.
     pub(in crate::engine) fn remember(&mut self, peer: u32, header: &Header, peers: &Peers) {
-        let origin = &self.origins[peer as usize];
-        let memory = &peers.me().architecture;
         let recent = || {
+            // Without one, the operation's form isn't defined either.
+            let origin = self.origins.get(peer)?;
+            let memory = &peers.me().architecture;
             let is_like = peers.architecture(peer)?.same_representation(memory);
             if !header.small || !is_like || origin.recents.has(header) {
                 return None;
@@ -236,7 +237,7 @@ impl Target {
             Recent::of(header, &self.admit(peer, header, peers).ok()?, program, first)
         };
         if let Some(recent) = recent() {
-            let Recents(slots) = &mut self.origins[peer as usize].recents;
+            let Recents(slots) = &mut self.origins.of(peer).recents;
             slots[header.form as usize % SLOTS] = Some(Box::new(recent));
         }
     }
