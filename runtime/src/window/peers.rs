@@ -1,9 +1,11 @@
 //! The ranks of a window, as one of them sees the others.
 //!
-//! A window of many ranks has few targets for most of them. So each rank keeps 32 bytes for every
-//! other one, and makes a [`Target`] of them when an operation first names that rank.
+//! A window of many ranks has few targets for most of them. So each rank keeps a pointer for every
+//! other one, and the facts about runs of like ranks once. It makes a [`Target`] of them when an
+//! operation first names a rank.
 
 use std::cell::{Cell, OnceCell};
+use std::ops::Range;
 use std::sync::Arc;
 
 use shipable::Architecture;
@@ -22,9 +24,8 @@ use crate::route::Route;
 /// The ranks of a window: who they are, and how they meet and signal each other.
 pub(super) struct Peers {
     communicator: Communicator,
-    targets: Box<[Line]>,
-    /// The architectures that occur, each once.
-    architectures: Vec<Architecture>,
+    targets: Box<[OnceCell<Box<Target>>]>,
+    facts: Facts,
     is_dynamic: bool,
     control: Arc<Control>,
     meeting: Meeting,
@@ -96,20 +97,68 @@ pub(super) struct Known {
     pub offset: Option<u64>,
 }
 
-/// The facts about a rank that no operation has named yet.
-struct Line {
-    size: u64,
-    /// As [`Known::offset`]; 0, the segment's header, stands for none.
-    offset: u64,
-    unit: u32,
-    /// An index into the window's architectures.
-    architecture: u16,
-    route: Route,
-    target: OnceCell<Box<Target>>,
+/// The facts about all ranks of a window.
+#[derive(Default)]
+struct Facts {
+    /// Consecutive ranks that are alike, each run with its first rank.
+    runs: Vec<(u32, Fact)>,
+    /// As [`Known::offset`], by rank; 0, the segment's header, stands for none. Empty if no rank
+    /// has one.
+    offsets: Vec<u64>,
+    /// The architectures that occur, each once.
+    architectures: Vec<Architecture>,
+    ranks: u32,
 }
 
-// With the ledger's 16 bytes and at most 24 in the control block, a rank costs its peers little.
-const _: () = assert!(size_of::<Line>() <= 32);
+/// What ranks of a run have in common.
+#[derive(Clone, Copy, PartialEq)]
+struct Fact {
+    size: u64,
+    unit: u32,
+    /// An index into the architectures.
+    architecture: u16,
+    route: Route,
+}
+
+// Even where no two ranks are alike, a rank costs its peers little.
+const _: () = assert!(size_of::<(u32, Fact)>() <= 24);
+
+impl Facts {
+    /// Adds the facts about the next rank.
+    fn push(&mut self, known: Known) {
+        let Known { measures, architecture, route, offset } = known;
+        // There are few, and neighbours are mostly alike.
+        let same = |seen: &Architecture| {
+            seen.name() == architecture.name() && seen.same_representation(&architecture)
+        };
+        let at = self.architectures.iter().rposition(same).unwrap_or_else(|| {
+            self.architectures.push(architecture);
+            self.architectures.len() - 1
+        });
+        let Measures { size, unit } = measures;
+        let fact = Fact { size, unit, architecture: at as u16, route };
+        if self.runs.last().is_none_or(|(_, last)| *last != fact) {
+            self.runs.push((self.ranks, fact));
+        }
+        if let Some(offset) = offset {
+            self.offsets.resize(self.ranks as usize, 0);
+            self.offsets.push(offset);
+        }
+        self.ranks += 1;
+    }
+
+    /// The facts about a rank, and its offset.
+    fn of(&self, rank: u32) -> (Fact, u64) {
+        let after = self.runs.partition_point(|(first, _)| *first <= rank);
+        (self.runs[after - 1].1, self.offsets.get(rank as usize).copied().unwrap_or(0))
+    }
+
+    /// The runs of like ranks.
+    fn runs(&self) -> impl Iterator<Item = (Range<u32>, &Fact)> {
+        let ends = self.runs.iter().skip(1).map(|(first, _)| *first).chain([self.ranks]);
+        self.runs.iter().zip(ends).map(|((first, fact), end)| (*first..end, fact))
+    }
+}
 
 impl Peers {
     /// The ranks of a communicator, with the facts about each in their order.
@@ -120,24 +169,14 @@ impl Peers {
         control: Arc<Control>,
         meeting: Meeting,
     ) -> Result<Peers> {
-        let mut architectures: Vec<Architecture> = Vec::new();
-        let lines = known.map(|known| {
-            let Known { measures, architecture, route, offset } = known?;
-            // There are few, and neighbours are mostly alike.
-            let same = |seen: &Architecture| {
-                seen.name() == architecture.name() && seen.same_representation(&architecture)
-            };
-            let at = architectures.iter().rposition(same).unwrap_or_else(|| {
-                architectures.push(architecture);
-                architectures.len() - 1
-            });
-            let (Measures { size, unit }, architecture) = (measures, at as u16);
-            let offset = offset.unwrap_or(0);
-            Ok(Line { size, offset, unit, architecture, route, target: OnceCell::new() })
-        });
-        let targets = lines.collect::<Result<_>>()?;
+        let mut facts = Facts::default();
+        for known in known {
+            facts.push(known?);
+        }
+        facts.offsets.shrink_to_fit();
+        let targets = (0..facts.ranks).map(|_| OnceCell::new()).collect();
         let communicator = communicator.share();
-        Ok(Peers { communicator, targets, architectures, is_dynamic, control, meeting })
+        Ok(Peers { communicator, targets, facts, is_dynamic, control, meeting })
     }
 
     pub(super) fn communicator(&self) -> &Communicator {
@@ -157,7 +196,7 @@ impl Peers {
 
     /// The ranks that an operation or synchronisation of this rank has named.
     pub(super) fn named(&self) -> impl Iterator<Item = &Target> {
-        self.targets.iter().filter_map(|line| line.target.get().map(|target| &**target))
+        self.targets.iter().filter_map(OnceCell::get).map(|target| &**target)
     }
 
     /// The number of ranks.
@@ -196,10 +235,9 @@ impl Peers {
     /// The target with a rank that this window is known to have.
     #[inline]
     pub(super) fn of(&self, rank: u32) -> &Target {
-        let line = &self.targets[rank as usize];
-        match line.target.get() {
+        match self.targets[rank as usize].get() {
             Some(target) => target,
-            None => self.make(rank as usize, line),
+            None => self.make(rank),
         }
     }
 
@@ -240,53 +278,57 @@ impl Peers {
 
     /// Whether some rank but this one is reached by a route.
     pub(super) fn has_other_by(&self, route: Route) -> bool {
-        let own = self.control.rank() as usize;
-        self.targets.iter().enumerate().any(|(rank, line)| line.route == route && rank != own)
+        let own = self.control.rank();
+        let mut by_route = self.facts.runs().filter(|(_, fact)| fact.route == route);
+        by_route.any(|(ranks, _)| ranks != (own..own + 1))
     }
 
     /// The number of ranks reached by a route.
     pub(super) fn count_by(&self, route: Route) -> usize {
-        self.targets.iter().filter(|line| line.route == route).count()
+        self.facts
+            .runs()
+            .filter(|(_, fact)| fact.route == route)
+            .map(|(ranks, _)| ranks.len())
+            .sum()
     }
 
     /// The other ranks reached directly whose memory, or directory, begins at these offsets of the
     /// segment.
     pub(super) fn direct_offsets(&self) -> impl Iterator<Item = (u32, u64)> {
         let own = self.control.rank();
-        let direct = (0..).zip(&self.targets).filter(|(_, line)| line.route == Route::Direct);
-        let offsets = direct.filter(|(_, line)| line.offset > 0);
-        offsets.map(|(rank, line)| (rank, line.offset)).filter(move |(rank, _)| *rank != own)
+        let direct = self.facts.runs().filter(|(_, fact)| fact.route == Route::Direct);
+        let offset = |rank: u32| Some((rank, *self.facts.offsets.get(rank as usize)?));
+        let offsets = direct.flat_map(|(ranks, _)| ranks).filter_map(offset);
+        offsets.filter(move |(rank, offset)| *offset > 0 && *rank != own)
     }
 
     /// The first rank whose memory isn't empty.
     pub(super) fn first_sized(&self) -> Option<u32> {
-        self.targets.iter().position(|line| line.size > 0).map(|rank| rank as u32)
+        self.facts.runs().find(|(_, fact)| fact.size > 0).map(|(ranks, _)| ranks.start)
     }
 
     #[inline]
     fn at(&self, rank: usize) -> Option<&Target> {
-        let line = self.targets.get(rank)?;
-        Some(match line.target.get() {
+        Some(match self.targets.get(rank)?.get() {
             Some(target) => target,
-            None => self.make(rank, line),
+            None => self.make(rank as u32),
         })
     }
 
     #[cold]
-    fn make<'a>(&self, rank: usize, line: &'a Line) -> &'a Target {
-        line.target.get_or_init(|| {
+    fn make(&self, rank: u32) -> &Target {
+        self.targets[rank as usize].get_or_init(|| {
+            let (Fact { size, unit, architecture, route }, offset) = self.facts.of(rank);
             Box::new(Target {
-                rank: rank as u32,
-                peer: self.control.group().process(rank as u32),
-                measures: Measures { size: line.size, unit: line.unit },
-                architecture: self.architectures[usize::from(line.architecture)],
-                route: line.route,
-                location: self.location(line),
-                class: match line.route {
+                rank,
+                peer: self.control.group().process(rank),
+                measures: Measures { size, unit },
+                architecture: self.facts.architectures[usize::from(architecture)],
+                route,
+                location: self.location(offset, route),
+                class: match route {
                     Route::Direct => DIRECT,
-                    route => {
-                        1 + (u64::from(line.architecture) << 1 | (route == Route::Rdma) as u64)
-                    }
+                    route => 1 + (u64::from(architecture) << 1 | u64::from(route == Route::Rdma)),
                 },
                 mapping: OnceCell::new(),
                 reading: OnceCell::new(),
@@ -299,8 +341,8 @@ impl Peers {
         })
     }
 
-    fn location(&self, line: &Line) -> Location {
-        match (line.offset, line.route) {
+    fn location(&self, offset: u64, route: Route) -> Location {
+        match (offset, route) {
             (0, _) => Location::Private,
             (key, Route::Rdma) => Location::Registered(key),
             (offset, _) if self.is_dynamic => Location::Directory(offset),

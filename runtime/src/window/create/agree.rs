@@ -49,6 +49,8 @@ pub(super) fn agree(
     let window = offers.iter().map(|offer| offer.number).max().unwrap_or(0);
     process.set_next_window(window.saturating_add(1));
     let built = build(communicator, window, contribution, registered, &offers, info);
+    // A large job's offers take more memory than its window. All ranks meet next.
+    drop(offers);
     let failed = built.as_ref().err().map(told);
     let close = || process.engine().state().close_window(window);
     let failures = match communicator.tell(&failed) {

@@ -181,7 +181,12 @@ impl Targets<'_> {
         let reachable = offset.is_some() || peer == me.rank && !is_dynamic;
         let registered = offer.key.is_some() && endpoint == Endpoint::Datagram;
         let route = choose(pair_with(process, (architecture, emulated), reachable, registered));
-        let offset = if route == Route::Rdma { offer.key } else { offset };
+        let offset = match route {
+            Route::Rdma => offer.key,
+            // Memory that all ranks share is loaded from whatever its representation.
+            Route::Message if peer != me.rank && self.starts.is_none() => None,
+            Route::Message | Route::Direct => offset,
+        };
         // Only a rank itself knows its attachments: any address may be one.
         let space = || address_space(architecture.pointer().size);
         let size = if is_dynamic { space() } else { offer.size };
