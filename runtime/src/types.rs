@@ -314,6 +314,36 @@ impl Type {
 
     object!(compiled);
 
+    /// The number of elements of this type in `bytes` bytes of packed data (MPI_Get_count); `None`
+    /// if they are no whole number, or too many.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::{Architecture, Datatype};
+    ///
+    /// let pair = rank.commit(&Datatype::contiguous(2, &Datatype::int())?)?;
+    /// assert_eq!(pair.count_in(16, &Architecture::NATIVE)?, Some(2));
+    /// assert_eq!(pair.count_in(12, &Architecture::NATIVE)?, None);
+    /// assert_eq!(pair.elements_in(12, &Architecture::NATIVE)?, Some(3));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// TYPE if the representation lacks one of the basic types.
+    pub fn count_in(&self, bytes: u64, representation: &Architecture) -> Result<Option<u64>> {
+        Ok(self.compiled().committed().count_in(bytes, representation)?)
+    }
+
+    /// The number of basic elements in `bytes` bytes of packed data (MPI_Get_elements); `None` if
+    /// they are no whole number. [`count_in`](Type::count_in) has an example.
+    ///
+    /// # Errors
+    /// TYPE if the representation lacks one of the basic types.
+    pub fn elements_in(&self, bytes: u64, representation: &Architecture) -> Result<Option<u64>> {
+        Ok(self.compiled().committed().elements_in(bytes, representation)?)
+    }
+
     #[inline]
     pub(crate) fn compiled(&self) -> &Arc<Compiled> {
         &self.compiled

@@ -142,12 +142,12 @@ pub fn clear<T: Holder>(object: &T, handle: Handle) -> Result<()> {
     }
 }
 
-/// Copies the attributes of an object to its dup.
-pub fn copy<T: Holder>(from: &T, handle: Handle, to: &T) -> Result<()> {
+/// Copies the attributes of an object to the card of its dup.
+pub fn copy<T: Holder>(from: &T, handle: Handle, to: &Card) -> Result<()> {
     let all = from.its_card().attributes().0.clone();
     for Attribute { number, keyval, value } in all {
         if let Some(value) = keyval.ask_copy(handle, number, value)? {
-            to.its_card().attributes().0.push(Attribute { number, keyval, value });
+            to.attributes().0.push(Attribute { number, keyval, value });
         }
     }
     Ok(())

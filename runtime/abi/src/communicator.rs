@@ -1,13 +1,21 @@
 //! Communicators (MPI-5.0 section 7.4).
 
+use std::ffi::c_int;
 use std::sync::Arc;
 
-use longshore::{Class, Communicator};
+use longshore::{Class, Communicator, SplitType};
 
-use crate::constants::{COMM_NULL, COMM_SELF, COMM_WORLD};
-use crate::handle::{Handle, Kind, Object};
+use crate::arg::Chars;
+use crate::constants::{
+    COMM_NULL, COMM_SELF, COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED,
+    COMM_TYPE_SHARED, COMM_WORLD, MAX_OBJECT_NAME, UNDEFINED,
+};
+use crate::fault::{Fault, Result};
+use crate::group::{Group, compared};
+use crate::handle::{Handle, Kind, Object, find, insert, remove};
+use crate::info::{self, Info, Pairs};
 use crate::object::Card;
-use crate::state;
+use crate::{attribute, state};
 
 /// A communicator.
 pub struct Comm {
@@ -43,4 +51,180 @@ impl Comm {
     pub fn card(&self) -> &Card {
         &self.card
     }
+}
+
+/// A handle of a new communicator, with the error handler of the one that it comes from (MPI-5.0
+/// section 9.3.1); null if this process isn't in it.
+fn made(parent: &Comm, inner: Option<Communicator>, card: Card) -> Result<Handle> {
+    let Some(inner) = inner else { return Ok(COMM_NULL) };
+    card.set_errhandler(parent.card.errhandler());
+    insert(Arc::new(Comm { inner, card }))
+}
+
+pub fn comm_size(comm: &Comm) -> Result<c_int> {
+    Ok(comm.inner.size())
+}
+
+pub fn comm_rank(comm: &Comm) -> Result<c_int> {
+    Ok(comm.inner.rank())
+}
+
+pub fn comm_compare(one: &Comm, other: &Comm) -> Result<c_int> {
+    Ok(compared(one.inner.compare(&other.inner)))
+}
+
+pub fn comm_dup(handle: Handle) -> Result<Handle> {
+    dup(handle, None)
+}
+
+pub fn comm_dup_with_info(handle: Handle, info: Option<&Info>) -> Result<Handle> {
+    dup(handle, info)
+}
+
+/// The copy functions come first: one that fails does so before other ranks are involved.
+fn dup(handle: Handle, info: Option<&Info>) -> Result<Handle> {
+    let comm = find::<Comm>(handle)?;
+    let card = Card::default();
+    attribute::copy(&*comm, handle, &card)?;
+    take_hints(&card, info);
+    made(&comm, Some(comm.inner.dup()?), card)
+}
+
+pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle> {
+    made(comm, comm.inner.create(group.inner())?, Card::default())
+}
+
+pub fn comm_create_group(comm: &Comm, group: &Group, tag: c_int) -> Result<Handle> {
+    // A process outside of the group takes no part.
+    if group.inner().rank().is_none() {
+        return Ok(COMM_NULL);
+    }
+    made(comm, Some(comm.inner.create_group(group.inner(), tag)?), Card::default())
+}
+
+pub fn comm_split(comm: &Comm, color: c_int, key: c_int) -> Result<Handle> {
+    let color = match color {
+        UNDEFINED => None,
+        0.. => Some(color),
+        _ => {
+            let what = format!("the color is {color}: use 0 or more, or MPI_UNDEFINED");
+            return Err(Fault::argument(what));
+        }
+    };
+    made(comm, comm.inner.split(color, key)?, Card::default())
+}
+
+/// The key of an info that names a kind of hardware.
+const RESOURCE: &str = "mpi_hw_resource_type";
+/// The kind of hardware of ranks with one data representation.
+const ARCHITECTURE: &str = "longshore:architecture";
+/// The kind of hardware of ranks that can share memory.
+const MEMORY: &str = "mpi_shared_memory";
+
+pub fn comm_split_type(
+    comm: &Comm,
+    kind: c_int,
+    key: c_int,
+    info: Option<&Info>,
+) -> Result<Handle> {
+    match kind {
+        UNDEFINED => made(comm, comm.inner.split_type(None, key)?, Card::default()),
+        COMM_TYPE_SHARED => made(comm, shared(comm, key)?, Card::default()),
+        COMM_TYPE_HW_GUIDED | COMM_TYPE_RESOURCE_GUIDED => {
+            let resource = info.and_then(|info| info.get(RESOURCE));
+            match resource.as_deref() {
+                Some(ARCHITECTURE) => {
+                    let alike = comm.inner.split_type(Some(SplitType::Architecture), key)?;
+                    made(comm, alike, Card::default())
+                }
+                Some(MEMORY) => made(comm, shared(comm, key)?, Card::default()),
+                // No process has hardware of another kind.
+                _ => made(comm, comm.inner.split(None, key)?, Card::default()),
+            }
+        }
+        COMM_TYPE_HW_UNGUIDED => {
+            let near = shared(comm, key)?;
+            // The new communicator must be smaller, so that a program that splits again and again
+            // comes to an end.
+            let near = match near {
+                Some(near) if near.size() == comm.inner.size() => {
+                    near.free()?;
+                    None
+                }
+                near => near,
+            };
+            if let (Some(info), true) = (info, near.is_some()) {
+                crate::info::info_set(info, RESOURCE, MEMORY)?;
+            }
+            made(comm, near, Card::default())
+        }
+        _ => Err(Fault::argument(format_args!("there is no split type {kind}"))),
+    }
+}
+
+/// The ranks of one host with one data representation. A program goes on to share a window among
+/// them, of which it uses all memory as its own.
+fn shared(comm: &Comm, key: c_int) -> Result<Option<Communicator>> {
+    let Some(host) = comm.inner.split_type(Some(SplitType::Shared), key)? else { return Ok(None) };
+    let alike = host.split_type(Some(SplitType::Architecture), 0)?;
+    host.free()?;
+    Ok(alike)
+}
+
+/// Attributes are deleted first. A delete function that fails leaves the communicator as it is.
+pub fn comm_free(handle: &mut Handle) -> Result<()> {
+    let comm = find::<Comm>(*handle)?;
+    if handle.is_predefined() {
+        let what = format!("{} exists as long as the job: it can't be freed", comm.card.name());
+        return Err(Fault::new(Class::Comm, what));
+    }
+    attribute::clear(&*comm, *handle)?;
+    remove::<Comm>(handle)?;
+    Ok(comm.inner.share().free()?)
+}
+
+pub fn comm_disconnect(handle: &mut Handle) -> Result<()> {
+    comm_free(handle)
+}
+
+pub fn comm_set_name(comm: &Comm, name: &str) -> Result<()> {
+    comm.card.set_name(name);
+    Ok(())
+}
+
+pub fn comm_get_name(handle: Handle, room: Chars) -> Result<usize> {
+    let name = match handle {
+        COMM_NULL => "MPI_COMM_NULL".to_owned(),
+        _ => find::<Comm>(handle)?.card.name(),
+    };
+    Ok(room.write(&name, MAX_OBJECT_NAME as usize))
+}
+
+/// Takes the hints that MPI defines for communicators. Others mean nothing here.
+fn take_hints(card: &Card, info: Option<&Info>) {
+    const KNOWN: [&str; 5] = [
+        "mpi_assert_no_any_tag",
+        "mpi_assert_no_any_source",
+        "mpi_assert_exact_length",
+        "mpi_assert_allow_overtaking",
+        "mpi_assert_strict_persistent_collective_ordering",
+    ];
+    let Some(info) = info else { return };
+    let mut hints = card.hints();
+    for (key, value) in info.pairs() {
+        let is_flag = matches!(value.as_str(), "true" | "false");
+        if KNOWN.contains(&key.as_str()) && is_flag {
+            info::set(&mut hints, &key, &value);
+        }
+    }
+}
+
+pub fn comm_set_info(comm: &Comm, info: &Info) -> Result<()> {
+    take_hints(&comm.card, Some(info));
+    Ok(())
+}
+
+pub fn comm_get_info(comm: &Comm) -> Result<Handle> {
+    let hints: Pairs = comm.card.hints().clone();
+    insert(Arc::new(Info::new(hints)))
 }

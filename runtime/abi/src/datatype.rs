@@ -1,14 +1,17 @@
-//! Datatypes (MPI-5.0 section 5.1).
+//! Datatypes: their objects and handles (MPI-5.0 section 5.1).
+//!
+//! [`constructor`](crate::constructor) has the functions that make them, [`query`](crate::query)
+//! those that ask for what they are.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use longshore::shipable::Basic;
-use longshore::{Class, Datatype};
+use longshore::{Bounds, Class, Datatype};
 
 use crate::constants as c;
 use crate::fault::{Fault, Result};
-use crate::handle::{Handle, Kind, Object};
-use crate::object::Card;
+use crate::handle::{Handle, Kind, Object, insert};
+use crate::object::{Card, lock};
 use crate::state;
 
 /// A datatype, and its compiled form once it is committed.
@@ -16,6 +19,8 @@ pub struct Type {
     datatype: Datatype,
     committed: OnceLock<longshore::Type>,
     card: Card,
+    /// Whether it exists as long as the job, as predefined types do.
+    is_permanent: bool,
 }
 
 /// The predefined types, by the low byte of their handles.
@@ -32,7 +37,8 @@ impl Object for Type {
             return Some(known.clone());
         }
         let basic = basic(handle)?;
-        let made = Type::new(basic.into(), Card::named(basic.mpi_name()));
+        let (datatype, card) = (basic.into(), Card::named(basic.mpi_name()));
+        let made = Type { datatype, committed: OnceLock::new(), card, is_permanent: true };
         Some(place.get_or_init(|| Arc::new(made)).clone())
     }
 }
@@ -43,8 +49,14 @@ fn basic(handle: Handle) -> Option<Basic> {
 }
 
 impl Type {
-    pub fn new(datatype: Datatype, card: Card) -> Type {
-        Type { datatype, committed: OnceLock::new(), card }
+    fn new(datatype: Datatype) -> Type {
+        let (committed, card) = (OnceLock::new(), Card::default());
+        Type { datatype, committed, card, is_permanent: false }
+    }
+
+    /// Whether it is one of the types that exist as long as the job.
+    pub fn is_permanent(&self) -> bool {
+        self.is_permanent
     }
 
     pub fn datatype(&self) -> &Datatype {
@@ -62,11 +74,19 @@ impl Type {
     pub fn committed(&self) -> Result<&longshore::Type> {
         match self.committed.get() {
             Some(committed) => Ok(committed),
-            None if self.datatype.as_basic().is_some() => self.commit(),
+            None if self.is_permanent => self.commit(),
             None => Err(Fault::new(
                 Class::Type,
                 format!("{} isn't committed: call MPI_Type_commit first", self.datatype),
             )),
+        }
+    }
+
+    /// Its bounds in this process's memory.
+    pub fn bounds(&self) -> Result<Bounds> {
+        match self.committed.get() {
+            Some(committed) => Ok(committed.bounds()),
+            None => Ok(self.datatype.bounds(state::state()?.rank().architecture())?),
         }
     }
 
@@ -80,12 +100,43 @@ impl Type {
     }
 }
 
-pub fn aint_add(base: i64, displacement: i64) -> isize {
-    longshore::address::sum(base, displacement) as isize
+/// A handle of a new type.
+pub fn made(datatype: Datatype) -> Result<Handle> {
+    insert(Arc::new(Type::new(datatype)))
 }
 
-pub fn aint_diff(one: i64, other: i64) -> isize {
-    longshore::address::difference(one, other) as isize
+/// A handle of the dup of a type, with the card that it is to have.
+pub fn dup(old: &Type, card: Card) -> Result<Handle> {
+    let mut dup = Type::new(Datatype::dup(&old.datatype)?);
+    dup.card = card;
+    if old.is_permanent || old.committed.get().is_some() {
+        dup.commit()?;
+    }
+    insert(Arc::new(dup))
+}
+
+/// The handle of a type that MPI defines by parameters. It is one handle for equal types, and can't
+/// be freed.
+pub fn permanent(datatype: Datatype) -> Result<Handle> {
+    if let Some(basic) = datatype.as_basic() {
+        return Ok(handle_of(basic));
+    }
+    static KNOWN: Mutex<Vec<(Datatype, Handle)>> = Mutex::new(Vec::new());
+    let mut known = lock(&KNOWN);
+    if let Some((_, handle)) = known.iter().find(|(known, _)| *known == datatype) {
+        return Ok(*handle);
+    }
+    let made = Type { is_permanent: true, ..Type::new(datatype.clone()) };
+    made.commit()?;
+    let handle = insert(Arc::new(made))?;
+    known.push((datatype, handle));
+    Ok(handle)
+}
+
+/// The handle of a predefined type.
+pub fn handle_of(basic: Basic) -> Handle {
+    let known = HANDLES.iter().find(|(_, known)| *known == basic);
+    known.map_or(c::DATATYPE_NULL, |(handle, _)| *handle)
 }
 
 /// The handles of the predefined types.

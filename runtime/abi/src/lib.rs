@@ -29,13 +29,18 @@ mod state;
 mod status;
 
 mod communicator;
+mod constructor;
 mod datatype;
 mod environment;
 mod error;
 mod group;
 mod info;
 mod integer;
+mod intercommunicator;
 mod operation;
+mod pack;
+mod process;
+mod query;
 mod request;
 mod window;
 
