@@ -112,7 +112,7 @@ static int measure_memory(double *kilobytes) {
 }
 
 static int measure(const case_t *c, double *took) {
-    static const char *local[] = {"pack", "unpack", "copy", "commit", "commit_ready", "define"};
+    static const char *local[] = {"pack", "unpack", "copy", "commit", "define"};
     static const char *remote[] = {"put_latency", "get_latency", "acc_latency", "get_acc_latency", "fop_latency",
                                    "cas_latency", "put_bw", "get_bw", "put_bibw", "get_bibw", "put_mr", "get_mr",
                                    "sync", "computing"};

@@ -100,8 +100,6 @@ words! {
         /// A type's constructor, its commit, and its free.
         Commit = "commit",
         /// A type's constructor, its commit, its form, its program, and its free. Commit leaves the
-        /// form and the program to the first operation.
-        CommitReady = "commit_ready",
         /// A type's constructor, and its free.
         Define = "define",
         /// Type_send of a type, and Type_recv of it at the other rank.

@@ -10,7 +10,7 @@ use crate::{Failure, kernels};
 pub fn named(name: &str) -> Result<Named, Failure> {
     let mut all = types::all()?;
     all.extend(kernels::all()?);
-    all.push(types::many_blocks()?);
+    all.extend(types::many_blocks()?);
     let names: Vec<_> = all.iter().map(|named| named.name).collect();
     let unknown = format!("no type is named `{name}`; expected {}", names.join(", "));
     all.into_iter().find(|named| named.name == name).ok_or_else(|| unknown.into())

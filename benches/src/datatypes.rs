@@ -33,9 +33,7 @@ pub fn measure(case: &Case, validate: bool) -> Result<Outcome, Failure> {
             })
         }
         Bench::Copy => copy(case, &datatype, validate),
-        Bench::Define | Bench::Commit | Bench::CommitReady => {
-            sample(constructions(case, &datatype)?, false)
-        }
+        Bench::Define | Bench::Commit => sample(constructions(case, &datatype)?, false),
         _ => Ok(Err(Refusal::Unsupported("not a bench of datatypes".to_owned()))),
     }
 }
@@ -77,17 +75,13 @@ fn copy(case: &Case, datatype: &Datatype, validate: bool) -> Result<Outcome, Fai
     })
 }
 
-/// Measures a type's constructors and its drop. In between the type is committed if the bench is
-/// `commit` or `commit_ready`, and its program is made if it is `commit_ready`. The arguments of
-/// the constructors are made before.
+/// Measures a type's constructors and its drop. If the bench is `commit`, the type is committed in
+/// between. The arguments of the constructors are made before.
 fn constructions(case: &Case, datatype: &Datatype) -> Result<Vec<f64>, Failure> {
     times(case, |_| {
         let datatype = construct(black_box(datatype))?;
         if case.bench != Bench::Define {
-            let committed = black_box(Committed::new(&datatype, &Architecture::NATIVE)?);
-            if case.bench == Bench::CommitReady {
-                black_box(committed.native());
-            }
+            black_box(Committed::new(&datatype, &Architecture::NATIVE)?);
         }
         black_box(datatype);
         Ok(())

@@ -281,7 +281,7 @@ impl Contender for Peer {
 fn ranks(case: &Case) -> u32 {
     match case.bench {
         Bench::Pack | Bench::Unpack | Bench::Copy => 1,
-        Bench::Commit | Bench::CommitReady | Bench::Define => 1,
+        Bench::Commit | Bench::Define => 1,
         _ => case.ranks,
     }
 }

@@ -200,7 +200,7 @@ impl Setting {
     fn of(case: &Case) -> Setting {
         match case.bench {
             Bench::Pack | Bench::Unpack | Bench::Copy => Setting::OneCore,
-            Bench::Commit | Bench::CommitReady | Bench::Define => Setting::OneCore,
+            Bench::Commit | Bench::Define => Setting::OneCore,
             Bench::Launch | Bench::Memory => Setting::Launch,
             _ => {
                 let Case { route, hosts, ref arch, .. } = *case;

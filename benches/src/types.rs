@@ -99,20 +99,22 @@ pub fn all() -> Result<Vec<Named>, Failure> {
     ])
 }
 
-/// An indexed type with many blocks, to measure a long commit.
+/// Indexed types with many blocks, to measure long commits.
 ///
 /// # Errors
 /// Only invalid arguments of a constructor.
-pub fn many_blocks() -> Result<Named, Failure> {
-    let (lengths, places) = blocks(1 << 14, false);
-    Ok(Named {
-        name: "blocks",
-        description: "indexed, 16384 random blocks of 1 to 8 ints",
-        notation: Datatype::indexed(&lengths, &places, &Datatype::int())?.to_string(),
-        count: 1,
-        way: Way::Portable,
-        quick: false,
-    })
+pub fn many_blocks() -> Result<[Named; 2], Failure> {
+    let of = |name, description, count| {
+        let (lengths, places) = blocks(count, false);
+        let datatype = Datatype::indexed(&lengths, &places, &Datatype::int())?;
+        let notation = datatype.to_string();
+        let way = Way::Portable;
+        Ok::<_, Failure>(Named { name, description, notation, count: 1, way, quick: false })
+    };
+    Ok([
+        of("blocks", "indexed, 16384 random blocks of 1 to 8 ints", 1 << 14)?,
+        of("million", "indexed, 1048576 random blocks of 1 to 8 ints", 1 << 20)?,
+    ])
 }
 
 /// Blocks of the type `indexed`.

@@ -9,7 +9,8 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use shipable::{
-    Architecture, Bounds, Committed, Datatype, Element, Form, Leaf, Program, Signature, Tag,
+    Architecture, Bounds, Committed, Datatype, Element, Form, Leaf, Program, SharedProgram,
+    Signature, Tag,
 };
 
 use crate::dropped::Dropped;
@@ -88,7 +89,7 @@ struct ForeignParts {
     text: String,
     builder: u32,
     identity: Identity,
-    native: OnceLock<shipable::Result<Arc<Program>>>,
+    native: OnceLock<shipable::Result<SharedProgram>>,
     elsewhere: Elsewhere,
 }
 
@@ -178,7 +179,7 @@ impl Compiled {
         self.committed.native()
     }
 
-    pub(crate) fn program(&self, stream: &Architecture) -> Result<Arc<Program>> {
+    pub(crate) fn program(&self, stream: &Architecture) -> Result<SharedProgram> {
         Ok(self.committed.program(stream)?)
     }
 
@@ -349,7 +350,7 @@ impl Type {
         &self.compiled
     }
 
-    pub(crate) fn program(&self, stream: &Architecture) -> Result<Arc<Program>> {
+    pub(crate) fn program(&self, stream: &Architecture) -> Result<SharedProgram> {
         self.compiled.program(stream)
     }
 }
@@ -427,11 +428,10 @@ impl ForeignType {
         self.parts.identity.id
     }
 
-    fn native(&self, architecture: &Architecture) -> Result<Arc<Program>> {
-        let lowered = self
-            .parts
-            .native
-            .get_or_init(|| self.parts.form.lower(architecture, architecture).map(Arc::new));
+    fn native(&self, architecture: &Architecture) -> Result<SharedProgram> {
+        let lowered = self.parts.native.get_or_init(|| {
+            self.parts.form.lower(architecture, architecture).map(SharedProgram::from)
+        });
         Ok(lowered.clone()?)
     }
 }

@@ -17,7 +17,6 @@ use std::borrow::Borrow;
 
 use crate::arch::{Architecture, LeafLayout, Width};
 use crate::basic::{Basic, Leaf};
-use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 
 /// The bounds of a type on one architecture, in bytes. Displacements are relative to the address of
@@ -106,7 +105,8 @@ impl Bounds {
         }
     }
 
-    fn of_scalar(width: Width, align: u32) -> Bounds {
+    #[inline]
+    pub(crate) fn of_scalar(width: Width, align: u32) -> Bounds {
         let size = width.size.into();
         Bounds {
             ub: size,
@@ -119,43 +119,6 @@ impl Bounds {
             has_data: true,
             ..Bounds::EMPTY
         }
-    }
-
-    /// The bounds of `count` blocks of a scalar, for small arguments.
-    ///
-    /// The scalar has this width, and this alignment as a struct member. The stride is in units of
-    /// that many bytes, or in scalars if the unit is `None`. `None` unless the blocks lie in
-    /// ascending order, without padding, and all numbers are small.
-    #[inline(always)]
-    pub(crate) fn of_scalar_blocks(
-        (width, align): (Width, u32),
-        count: i64,
-        blocklength: i64,
-        (stride, unit): (i64, Option<i64>),
-    ) -> Option<Bounds> {
-        // The product of two such numbers and a scalar's size is far below 2^63.
-        const FEW: i64 = 1 << 27;
-        let (extent, own_align) = (i64::from(width.size), i64::from(width.align));
-        let few = |number: i64| (1..FEW).contains(&number);
-        let stride_is_small = (0..FEW).contains(&stride);
-        let step = stride.wrapping_mul(unit.unwrap_or(extent));
-        let is_whole = own_align & (own_align - 1) == 0 && (extent | step) & (own_align - 1) == 0;
-        if !few(count) || !few(blocklength) || !stride_is_small || !is_whole {
-            return None;
-        }
-        let end = (count - 1) * step + blocklength * extent;
-        Some(Bounds {
-            lb: 0,
-            ub: end,
-            true_lb: 0,
-            true_ub: end,
-            size: count * blocklength * extent,
-            align: align.into(),
-            leading_align: own_align,
-            lower: Basis::Natural,
-            upper: Basis::Natural,
-            has_data: true,
-        })
     }
 
     fn of_layout(layout: &LeafLayout) -> Bounds {
@@ -221,6 +184,7 @@ impl Bounds {
     /// The copies lie at displacements from `first` to `first + reach`. `None` if there are no data
     /// or copies, if a bound has no basis, or if a number leaves 64 bits. Most types take this
     /// path.
+    #[inline]
     pub(crate) fn spread(&self, copies: i64, first: i64, reach: i64) -> Option<Bounds> {
         let simple = self.has_data && self.lower != Basis::Absent && self.upper != Basis::Absent;
         if !simple || copies < 1 || reach < 0 {
@@ -296,19 +260,47 @@ impl Bounds {
         Bounds { lb, ub, lower: Basis::Natural, upper: Basis::Natural, ..*self }.settled()
     }
 
+    /// Whether the type holds data from 0 to its extent, as predefined types of one scalar do, and
+    /// its alignments are powers of two.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        // Sizes that are multiples of power-of-two alignments need no padding.
+        let is_whole = |align: i64| align > 0 && align & (align - 1) == 0;
+        self.has_data
+            && (self.lower, self.upper) == (Basis::Natural, Basis::Natural)
+            && (self.lb, self.true_lb) == (0, 0)
+            && (self.true_ub, self.size) == (self.ub, self.ub)
+            && is_whole(self.align)
+            && is_whole(self.leading_align)
+            && self.ub & (self.leading_align - 1) == 0
+    }
+
+    /// The displacement that C gives a plain member of a struct after one that ends at `end`.
+    #[inline]
+    pub(crate) fn place_after(&self, end: i64) -> i64 {
+        (end + self.align - 1) & -self.align
+    }
+
+    /// The bytes of the extent past the last multiple of the alignment; 0 if a marker sets the
+    /// upper bound.
+    #[inline]
+    pub(crate) fn past_alignment(&self) -> i64 {
+        if self.upper != Basis::Natural {
+            return 0;
+        }
+        match self.leading_align {
+            // The mask avoids a division, which would dominate this function.
+            align if align > 0 && align & (align - 1) == 0 => self.extent() & (align - 1),
+            align => self.extent().rem_euclid(align),
+        }
+    }
+
     /// This type with its extent padded to the alignment, unless a marker sets the upper bound.
     ///
     /// # Errors
     /// [`Error::Overflow`] if the upper bound doesn't fit 64 bits.
     pub fn padded(&self) -> Result<Bounds> {
-        if self.upper != Basis::Natural {
-            return Ok(*self);
-        }
-        let past = match self.leading_align {
-            // The mask avoids a division, which would dominate this function.
-            align if align > 0 && align & (align - 1) == 0 => self.extent() & (align - 1),
-            align => self.extent().rem_euclid(align),
-        };
+        let past = self.past_alignment();
         if past == 0 {
             return Ok(*self);
         }
@@ -455,42 +447,41 @@ pub(crate) fn structure(
     Ok(content)
 }
 
-/// The bounds of a struct's members, before padding, for scalar members and small numbers.
+/// The bounds of a struct's members, before padding, for plain members and small numbers.
 ///
-/// A member has a blocklength, a displacement and a type. A displacement of `None` is the one that
-/// C gives the member. `None` unless every member is a predefined type of one scalar, and all
-/// numbers are far from the limits of 64 bits; most structs qualify.
+/// A member has a blocklength, a displacement and the bounds of one element. A displacement of
+/// `None` is the one that C gives the member. `None` unless every member holds data from 0 to its
+/// extent, as predefined types of one scalar do, and all numbers are far from the limits of 64
+/// bits; most structs qualify.
 ///
 /// The result equals that of [`structure`] and [`StructLayout`], which are slower because they copy
-/// bounds (docs/tuning.md, "Bounds of scalar members").
-pub(crate) fn of_scalars<'a>(
-    architecture: &Architecture,
-    members: impl Iterator<Item = (i64, Option<i64>, &'a Datatype)>,
+/// bounds (docs/tuning.md, "Bounds of plain members").
+pub(crate) fn of_plain<'a>(
+    members: impl Iterator<Item = (u64, Option<i64>, &'a Bounds)>,
 ) -> Option<Bounds> {
     const FAR: i64 = 1 << 40;
+    const LONG: i64 = 1 << 20;
     let (mut lb, mut ub, mut end, mut size) = (i64::MAX, i64::MIN, 0, 0i64);
     let (mut align, mut leading_align) = (1, 1);
     for (blocklength, displacement, member) in members {
-        let (width, member_align) = architecture.scalar(member.as_basic()?)?;
-        let (extent, own_align) = (i64::from(width.size), i64::from(width.align));
-        let member_align = i64::from(member_align);
-        // Sizes that are multiples of power-of-two alignments need no padding.
-        let is_whole = |align: i64| align & (align - 1) == 0;
-        let is_simple =
-            is_whole(member_align) && is_whole(own_align) && extent & (own_align - 1) == 0;
-        let at = displacement.unwrap_or((end + member_align - 1) & -member_align);
-        if !is_simple || !(1..FAR).contains(&blocklength) || !(-FAR..FAR).contains(&at) {
+        let blocklength = i64::try_from(blocklength).ok()?;
+        let extent = member.ub;
+        let at = displacement.unwrap_or_else(|| member.place_after(end));
+        let is_near = (1..LONG).contains(&extent)
+            && (1..FAR).contains(&blocklength)
+            && (-FAR..FAR).contains(&at);
+        if !member.is_plain() || !is_near {
             return None;
         }
         end = at + blocklength * extent;
         // The member at the lowest address sets the leading alignment, independent of its index.
         if at < lb {
-            (lb, leading_align) = (at, own_align);
+            (lb, leading_align) = (at, member.leading_align);
         }
         ub = ub.max(end);
         // Members may overlap, so their displacements don't bound the sum of their sizes.
         size = size.checked_add(blocklength * extent)?;
-        align = align.max(member_align);
+        align = align.max(member.align);
     }
     (size > 0).then_some(Bounds {
         lb,
@@ -511,27 +502,21 @@ mod tests {
     use super::*;
 
     /// The general computation, member by member.
-    fn content(
-        architecture: &Architecture,
-        members: &[(i64, Option<i64>, Datatype)],
-    ) -> Result<Bounds> {
-        let of = |member: &Datatype| {
-            Bounds::of_leaf(member.as_basic().unwrap_or(Basic::Byte).into(), architecture)?.padded()
-        };
+    fn content(members: &[(i64, Option<i64>, Bounds)]) -> Result<Bounds> {
         if members.iter().any(|(_, displacement, _)| displacement.is_some()) {
             return structure(members.iter().map(|(blocklength, displacement, member)| {
-                Ok((*blocklength, displacement.unwrap_or(0), of(member)?))
+                Ok((*blocklength, displacement.unwrap_or(0), member.padded()?))
             }));
         }
         let mut layout = StructLayout::new();
         for (blocklength, _, member) in members {
-            layout.push(*blocklength, &of(member)?)?;
+            layout.push(*blocklength, &member.padded()?)?;
         }
         layout.finish()
     }
 
     #[test]
-    fn scalar_fast_path_equals_the_general_computation() {
+    fn plain_members_have_the_bounds_of_the_general_computation() {
         let mut fast = 0;
         for architecture in Architecture::all() {
             for &first in Basic::ALL {
@@ -542,14 +527,15 @@ mod tests {
                         let members = [(1, first), (3, second), (2, Basic::Char)];
                         let members = members.iter().zip(displacements).map(
                             |(&(blocklength, member), displacement)| {
-                                (blocklength, displacement, Datatype::basic(member))
+                                let bounds = Bounds::of_leaf(member.into(), architecture).unwrap();
+                                (blocklength, displacement, bounds)
                             },
                         );
                         let members: Vec<_> = members.collect();
-                        let given = members.iter().map(|(n, at, member)| (*n, *at, member));
-                        if let Some(found) = of_scalars(architecture, given) {
+                        let given = members.iter().map(|(n, at, member)| (*n as u64, *at, member));
+                        if let Some(found) = of_plain(given) {
                             fast += 1;
-                            let expected = content(architecture, &members);
+                            let expected = content(&members);
                             assert_eq!(
                                 found.padded(),
                                 expected.and_then(|all| all.padded()),
@@ -565,13 +551,14 @@ mod tests {
 
     #[test]
     fn sums_of_sizes_beyond_64_bits_leave_the_fast_path() {
-        let (widest, one) = (Datatype::basic(Basic::LongDouble), Datatype::basic(Basic::Char));
+        let of = |basic: Basic| Bounds::of_leaf(basic.into(), &Architecture::X86_64).unwrap();
+        let (widest, one) = (of(Basic::LongDouble), of(Basic::Char));
         let long = std::iter::repeat_n(((1 << 40) - 1, Some(0), &widest), 1 << 20);
         // 2^64 - 2^24 bytes; more members wrap the sum around to a small size.
         for more in [0, 1, 2] {
             let members = long.clone().chain([((1 << 24) - 1, Some(0), &one)]);
             let members = members.chain(std::iter::repeat_n((1, Some(0), &widest), more));
-            assert!(of_scalars(&Architecture::X86_64, members).is_none(), "{more}");
+            assert!(of_plain(members).is_none(), "{more}");
         }
     }
 }

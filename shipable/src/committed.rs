@@ -1,22 +1,23 @@
 //! Committed datatypes: a datatype with its bounds, its form and its programs.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::arch::Architecture;
 use crate::bounds::Bounds;
 use crate::datatype::Datatype;
 use crate::error::Result;
-use crate::form::{Form, Tag};
+use crate::form::{Form, Layouts, Tag};
 use crate::packed::Units;
-use crate::program::Program;
+use crate::program::{self, Program};
 use crate::signature::Signature;
-use crate::survey::Survey;
 
 /// A datatype committed for the memory of an architecture (MPI-5.0 section 5.1.9). Clones share it.
 ///
-/// Commit checks that the datatype can be compiled, and computes its bounds. The shipable form and
-/// the programs are computed on first use and kept.
+/// Commit compiles the shipable form, and lowers it to the program for packed streams in the
+/// memory's own representation. The programs for other representations are lowered on first use and
+/// kept.
 ///
 /// ```
 /// use shipable::{Architecture, Committed, Datatype, Tag};
@@ -34,11 +35,10 @@ pub struct Committed(Arc<Inner>);
 struct Inner {
     datatype: Datatype,
     architecture: Architecture,
-    portable: bool,
     bounds: Bounds,
-    form: OnceLock<Box<Form>>,
+    form: Form,
     /// The program for a packed stream in the memory's own representation.
-    native: OnceLock<Arc<Program>>,
+    native: Program,
     others: OnceLock<Box<Others>>,
     /// The layout of a packed buffer in XDR, computed on first use.
     units: OnceLock<Box<Units>>,
@@ -54,49 +54,25 @@ impl Committed {
     ///
     /// The errors of [`Form::compile`].
     pub fn new(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
-        if let Some(survey) = Survey::of_scalars(datatype, architecture) {
-            return Ok(Committed::of(datatype, architecture, survey, None));
-        }
-        match Survey::of(datatype, architecture) {
-            Ok(survey) if survey.safe => Ok(Committed::of(datatype, architecture, survey, None)),
-            _ => Committed::compiled(datatype, architecture),
-        }
-    }
-
-    /// Commits a type that the survey didn't find safe: compiling it shows whether it is valid.
-    #[cold]
-    fn compiled(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
-        let (form, native, bounds) = Form::compile_and_lower(datatype, architecture)?;
-        let native = Arc::new(native);
-        let survey = Survey { bounds, portable: form.tag() == Tag::Portable, safe: false };
-        Ok(Committed::of(datatype, architecture, survey, Some((form, native))))
-    }
-
-    /// Makes a committed datatype from a survey, and from a form and a program if they exist.
-    ///
-    /// Inlined: a call would copy the survey, and reading back bytes that were just written stalls
-    /// (docs/tuning.md, "Building a committed datatype").
-    #[inline(always)]
-    fn of(
-        datatype: &Datatype,
-        architecture: &Architecture,
-        Survey { bounds, portable, .. }: Survey,
-        made: Option<(Form, Arc<Program>)>,
-    ) -> Committed {
-        let (form, native) = match made {
-            Some((form, native)) => (Box::new(form).into(), native.into()),
-            None => (OnceLock::new(), OnceLock::new()),
-        };
-        Committed(Arc::new(Inner {
+        let mut layouts = Layouts::new();
+        let mut made = Arc::new_cyclic(|_| Inner {
             datatype: datatype.clone(),
             architecture: *architecture,
-            portable,
-            bounds,
-            form,
-            native,
+            bounds: Bounds::EMPTY,
+            form: Form::empty(),
+            native: Program::empty(),
             others: OnceLock::new(),
             units: OnceLock::new(),
-        }))
+        });
+        // Nothing shares it yet. Its parts are written where they stay (docs/tuning.md, "Building a
+        // committed datatype").
+        if let Some(Inner { bounds, form, native, .. }) = Arc::get_mut(&mut made) {
+            let [memory, stream] = [architecture; 2];
+            form.fill(datatype, architecture, &mut layouts)?;
+            program::lower(form, &layouts, memory, stream, &mut u64::MAX.clone(), native)?;
+            *bounds = layouts.last().copied().unwrap_or(Bounds::EMPTY);
+        }
+        Ok(Committed(made))
     }
 
     /// The datatype.
@@ -109,15 +85,14 @@ impl Committed {
         &self.0.architecture
     }
 
-    /// The shipable form, compiled on first use.
+    /// The shipable form.
     pub fn form(&self) -> &Form {
-        let Inner { datatype, architecture, form, .. } = &*self.0;
-        form.get_or_init(|| surveyed(Form::compile(datatype, architecture), datatype).into())
+        &self.0.form
     }
 
     /// The tag of the form.
     pub fn tag(&self) -> Tag {
-        if self.0.portable { Tag::Portable } else { Tag::Locale }
+        self.form().tag()
     }
 
     /// The type signature of one element.
@@ -130,55 +105,32 @@ impl Committed {
         &self.0.bounds
     }
 
-    /// The program for a packed stream in the memory's own representation, lowered on first use.
+    /// The program for a packed stream in the memory's own representation.
     #[inline]
     pub fn native(&self) -> &Program {
-        self.shared_native()
+        &self.0.native
     }
 
-    #[inline]
-    fn shared_native(&self) -> &Arc<Program> {
-        match self.0.native.get() {
-            Some(native) => native,
-            None => self.lower_native(),
-        }
-    }
-
-    #[cold]
-    fn lower_native(&self) -> &Arc<Program> {
-        let Inner { datatype, architecture, form, native, .. } = &*self.0;
-        let mut lowered = None;
-        let form = form.get_or_init(|| {
-            let both = Form::compile_and_lower(datatype, architecture);
-            let (form, program, _) = surveyed(both, datatype);
-            lowered = Some(program);
-            form.into()
-        });
-        native.get_or_init(|| {
-            let lower = || surveyed(form.lower(architecture, architecture), datatype);
-            Arc::new(lowered.unwrap_or_else(lower))
-        })
-    }
-
-    /// The program for a packed stream in the representation `stream`, lowered on first use.
+    /// The program for a packed stream in the representation `stream`. Those for representations
+    /// other than the memory's are lowered on first use.
     ///
     /// # Errors
     ///
     /// The errors of [`Form::lower`].
-    pub fn program(&self, stream: &Architecture) -> Result<Arc<Program>> {
+    pub fn program(&self, stream: &Architecture) -> Result<SharedProgram> {
         let inner = &*self.0;
         if inner.architecture.same_representation(stream) {
-            return Ok(Arc::clone(self.shared_native()));
+            return Ok(SharedProgram(Shared::Native(self.clone())));
         }
         // The list is valid even if a thread panicked with the lock: the push comes last.
         let mut others =
             inner.others.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, program)) = others.iter().find(|(known, _)| known == stream) {
-            return Ok(Arc::clone(program));
+            return Ok(Arc::clone(program).into());
         }
         let program = Arc::new(self.form().lower(&inner.architecture, stream)?);
         others.push((*stream, Arc::clone(&program)));
-        Ok(program)
+        Ok(program.into())
     }
 
     /// The layout of a packed buffer of `representation`; `None` if it has no padding.
@@ -197,9 +149,46 @@ impl Committed {
     }
 }
 
-/// Unwraps a result for a type that commit found safe to compile.
-fn surveyed<T>(made: Result<T>, datatype: &Datatype) -> T {
-    made.unwrap_or_else(|error| unreachable!("commit found {datatype} safe to compile: {error}"))
+/// A program that is shared: with its committed datatype, or by itself. It dereferences to the
+/// program.
+#[derive(Clone)]
+pub struct SharedProgram(Shared);
+
+#[derive(Clone)]
+enum Shared {
+    /// The program for the memory's own representation.
+    Native(Committed),
+    Other(Arc<Program>),
+}
+
+impl Deref for SharedProgram {
+    type Target = Program;
+
+    #[inline]
+    fn deref(&self) -> &Program {
+        match &self.0 {
+            Shared::Native(committed) => committed.native(),
+            Shared::Other(program) => program,
+        }
+    }
+}
+
+impl fmt::Debug for SharedProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl From<Arc<Program>> for SharedProgram {
+    fn from(program: Arc<Program>) -> SharedProgram {
+        SharedProgram(Shared::Other(program))
+    }
+}
+
+impl From<Program> for SharedProgram {
+    fn from(program: Program) -> SharedProgram {
+        Arc::new(program).into()
+    }
 }
 
 impl fmt::Debug for Committed {

@@ -65,12 +65,11 @@ pub mod packed;
 pub mod program;
 pub mod reduce;
 pub mod signature;
-mod survey;
 
 pub use arch::Architecture;
 pub use basic::{Basic, Leaf};
 pub use bounds::Bounds;
-pub use committed::Committed;
+pub use committed::{Committed, SharedProgram};
 pub use datatype::{Datatype, Distribution, Order, TypeClass};
 pub use element::{Data, Element, Enum, Enumeration, c, fortran};
 pub use error::{Class, Error, Result};

@@ -54,7 +54,7 @@ fn peak(bytes: &[u8]) -> i64 {
     let (form, kept, most) = footprint(|| Form::decode(bytes, &Limits::default()));
     println!("{} bytes: {} kept, {most} at most", bytes.len(), kept);
     if form.is_ok() {
-        assert!(kept <= 16 * bytes.len() as i64, "{kept} of {}", bytes.len());
+        assert!(kept <= 22 * bytes.len() as i64, "{kept} of {}", bytes.len());
     }
     most / bytes.len() as i64
 }
@@ -77,8 +77,8 @@ fn decoding_memory_is_proportional_to_the_input() {
     let indexed = Form::compile(&indexed, &Architecture::X86_64).unwrap().encode();
     assert!(peak(&indexed) < 20);
     // The shortest nodes: empty arrays, and structs of one member.
-    assert!(peak(&nodes(&[4, 1, 0, 0], 1000)) < 36, "arrays");
-    assert!(peak(&nodes(&[5, 1, 1, 1], 1000)) < 36, "structs");
+    assert!(peak(&nodes(&[4, 1, 0, 0], 1000)) < 45, "arrays");
+    assert!(peak(&nodes(&[5, 1, 1, 1], 1000)) < 45, "structs");
     // Leaves are shorter still, but repeated leaves are refused.
     let leaves = nodes(&[0, 9], MANY);
     assert!(peak(&leaves) < 5);
@@ -180,6 +180,46 @@ fn lowering_stays_within_its_charged_memory() {
         assert_eq!(room, charged as u64 / 4, "{name}");
         println!("{most} at most of {room}");
         assert!(most <= 5 * charged / 8 + nodes, "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_made_after_a_commit() {
+    let pair = Datatype::struct_(&[1, 2], &[0, 8], &[Datatype::double(), Datatype::int()]).unwrap();
+    let places: Vec<i64> = (0..1000).map(|at| 40 * at + at * at % 3).collect();
+    let types = [
+        Datatype::int(),
+        Datatype::vector(10, 2, 5, &Datatype::double()).unwrap(),
+        Datatype::vector(10, 2, 5, &pair).unwrap(),
+        Datatype::hindexed_block(2, &places, &pair).unwrap(),
+    ];
+    for datatype in types {
+        let committed = Committed::new(&datatype, &Architecture::X86_64).unwrap();
+        let (size, kept, most) = footprint(|| {
+            let same = committed.program(&Architecture::X86_64).unwrap();
+            assert_eq!(same.stream_size(), committed.native().stream_size());
+            committed.native().stream_size() + committed.form().nodes().len() as u64
+        });
+        assert!(size > 0);
+        assert_eq!((kept, most), (0, 0), "{datatype}");
+    }
+}
+
+#[test]
+fn irregular_blocks_take_no_memory_in_the_form() {
+    const MANY: i64 = 10_000;
+    let lengths: Vec<_> = (0..MANY).map(|at| 1 + at * at % 7).collect();
+    let displacements: Vec<_> = (0..MANY).map(|at| 20 * at + at * at % 3).collect();
+    for datatype in [
+        Datatype::indexed(&lengths, &displacements, &Datatype::int()),
+        Datatype::hindexed_block(1, &displacements, &Datatype::byte()),
+    ] {
+        let datatype = datatype.unwrap();
+        let compile = || Form::compile(&datatype, &Architecture::X86_64).unwrap();
+        let (form, kept, most) = footprint(compile);
+        assert!(kept < 1000 && most < 4000, "{kept} {most}");
+        let decoded = Form::decode(&form.encode(), &Limits::default()).unwrap();
+        assert_eq!(decoded, form);
     }
 }
 

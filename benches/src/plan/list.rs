@@ -96,7 +96,7 @@ impl List {
                     _ => Case { bench, bytes, count, datatype, ranks, ..plain },
                 }
             }
-            Bench::Commit | Bench::CommitReady | Bench::Define => {
+            Bench::Commit | Bench::Define => {
                 Case { bench, name, bytes: bytes / count, datatype, count: 1, ..plain }
             }
             Bench::Pack | Bench::Unpack | Bench::Copy => {
@@ -169,9 +169,7 @@ fn effort(case: &Case, quick: bool) -> (u32, u32) {
         Bench::Launch => return (1, 3),
         Bench::Memory => return (1, 1),
         Bench::Tcp => (calls / 4, 41),
-        Bench::Commit | Bench::CommitReady | Bench::Define | Bench::TypeSend => {
-            (of_text(2, 50, 500), 41)
-        }
+        Bench::Commit | Bench::Define | Bench::TypeSend => (of_text(2, 50, 500), 41),
         _ => (calls, 41),
     };
     let (calls, rounds) = if quick { (calls / 10, 5) } else { (calls, rounds) };

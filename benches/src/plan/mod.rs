@@ -79,8 +79,8 @@ const SINGLES: [Bench; 2] = [Bench::FopLatency, Bench::CasLatency];
 const BANDWIDTHS: [Bench; 4] = [Bench::PutBw, Bench::GetBw, Bench::PutBibw, Bench::GetBibw];
 const RATES: [Bench; 2] = [Bench::PutMr, Bench::GetMr];
 /// Benches of a type without ranks.
-const OF_TYPES: [Bench; 6] =
-    [Bench::Pack, Bench::Unpack, Bench::Copy, Bench::Commit, Bench::CommitReady, Bench::Define];
+const OF_TYPES: [Bench; 5] =
+    [Bench::Pack, Bench::Unpack, Bench::Copy, Bench::Commit, Bench::Define];
 const LAUNCHES: [Bench; 2] = [Bench::Launch, Bench::Memory];
 
 const NO_CASE: &str = "no case fits the given flags: fop_latency and cas_latency need int64, \
@@ -231,8 +231,7 @@ impl Choice {
         list.typed(&OF_TYPES[..2], &kernels, &Case::default())?;
 
         list.typed(&OF_TYPES, &named, &Case::default())?;
-        let blocks = types::many_blocks()?;
-        list.typed(&OF_TYPES[3..], &[blocks], &Case::default())?;
+        list.typed(&OF_TYPES[3..], &types::many_blocks()?, &Case::default())?;
         let external = ["native", "external32"].map(str::to_owned);
         let external = Case { arch: external, ..Case::default() };
         list.typed(&[Bench::Pack, Bench::Unpack], &named, &external)?;

@@ -284,7 +284,7 @@ fn heading(case: &Case) -> String {
     let mut add = |word: &str| heading += &format!(", {word}");
     match bench {
         Bench::Pack | Bench::Unpack | Bench::Copy => {}
-        Bench::Commit | Bench::CommitReady | Bench::Define => {}
+        Bench::Commit | Bench::Define => {}
         Bench::TypeSend | Bench::Launch | Bench::Memory => {}
         bench if limits::has(*bench) => {}
         _ => {

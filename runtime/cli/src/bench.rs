@@ -64,10 +64,10 @@ pub struct Arguments {
     /// be repeated
     ///
     /// Named types are those of most comparisons of MPI libraries: vector1, vector8, indexed,
-    /// struct, subarray, face and contiguous; simple_struct, a portable struct; blocks, an indexed
-    /// type with 16,384 blocks; and types from applications: wrf_x, wrf_x_simple, wrf_y,
-    /// milc_su3_zdown, nas_mg_x, nas_mg_y, nas_mg_z, nas_lu_x, nas_lu_y, fft_rows, fft_columns,
-    /// lammps_full, lammps_atomic, specfem3d_oc and specfem3d_cm
+    /// struct, subarray, face and contiguous; simple_struct, a portable struct; blocks and million,
+    /// indexed types with 16,384 and 1,048,576 blocks; and types from applications: wrf_x,
+    /// wrf_x_simple, wrf_y, milc_su3_zdown, nas_mg_x, nas_mg_y, nas_mg_z, nas_lu_x, nas_lu_y,
+    /// fft_rows, fft_columns, lammps_full, lammps_atomic, specfem3d_oc and specfem3d_cm
     #[arg(long = "type", value_name = "TYPE", value_parser = Element::from_str)]
     types: Vec<Element>,
     /// Measures every operation once, in less than two minutes

@@ -90,8 +90,7 @@ fn help_names_every_type() {
 
 #[test]
 fn packing_and_machine_limits_are_measured_without_ranks() {
-    let words =
-        ["pack", "unpack", "copy", "commit", "commit_ready", "define", "memcpy", "byte_swap"];
+    let words = ["pack", "unpack", "copy", "commit", "define", "memcpy", "byte_swap"];
     measured(&[&words[..], &["--quick", "--validate"]].concat());
     measured(&["pack", "unpack", "--arch", "native,external32", "--quick", "--validate"]);
 }

@@ -1,22 +1,20 @@
 //! Typed memory that a stream is unpacked into as its frames arrive.
 
-use std::sync::Arc;
-
-use shipable::{Partial, Program};
+use shipable::{Partial, SharedProgram};
 
 use crate::error::{Result, conversion};
 use crate::memory::Lease;
 
 /// Elements in memory, and how far they have been unpacked.
 pub(super) struct Scatter {
-    program: Arc<Program>,
+    program: SharedProgram,
     count: u64,
     lease: Lease,
     partial: Partial,
 }
 
 impl Scatter {
-    pub(super) fn new(program: Arc<Program>, count: u64, lease: Lease) -> Scatter {
+    pub(super) fn new(program: SharedProgram, count: u64, lease: Lease) -> Scatter {
         Scatter { program, count, lease, partial: Partial::default() }
     }
 

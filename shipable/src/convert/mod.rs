@@ -164,6 +164,7 @@ impl Conversion {
     }
 
     /// The bytes of a unit before the conversion.
+    #[inline]
     pub fn from_size(self) -> u8 {
         match self {
             Conversion::Copy => 1,
@@ -175,13 +176,21 @@ impl Conversion {
     }
 
     /// The bytes of a unit after the conversion.
+    #[inline]
     pub fn to_size(self) -> u8 {
-        self.reversed().from_size()
+        match self {
+            Conversion::Copy => 1,
+            Conversion::Swap { unit } => unit as u8,
+            Conversion::Resize(ends) | Conversion::Logical(ends) | Conversion::Refloat(ends) => {
+                ends.to.size
+            }
+        }
     }
 
     /// Whether bytes stay as they are.
+    #[inline]
     pub fn is_copy(self) -> bool {
-        self == Conversion::Copy
+        matches!(self, Conversion::Copy)
     }
 
     /// Whether the conversion can refuse a value: if an integer or character may exceed the

@@ -51,6 +51,8 @@ struct Tree {
     depth: usize,
     /// The number of basic items in one element.
     items: u64,
+    /// Whether this constructor and all constructors below it are portable.
+    portable: bool,
     /// The signature's hash, computed on first use.
     hash: OnceLock<u128>,
 }
@@ -93,6 +95,12 @@ impl Datatype {
         self.tree().items
     }
 
+    /// Whether the form is portable in every representation.
+    #[inline]
+    pub(crate) fn is_portable(&self) -> bool {
+        self.tree().portable
+    }
+
     /// Whether both are one object, as two equal handles in MPI are.
     pub fn is(&self, other: &Datatype) -> bool {
         std::ptr::eq(self.tree(), other.tree())
@@ -110,9 +118,10 @@ impl Datatype {
     /// ```
     #[must_use]
     pub fn twin(&self) -> Datatype {
-        let Tree { node, depth, items, hash } = self.tree();
-        let (node, depth, items, hash) = (node.clone(), *depth, *items, hash.clone());
-        Datatype(Root::Made(Arc::new(Tree { node, depth, items, hash })))
+        let Tree { node, depth, items, portable, hash } = self.tree();
+        let (depth, items, portable) = (*depth, *items, *portable);
+        let (node, hash) = (node.clone(), hash.clone());
+        Datatype(Root::Made(Arc::new(Tree { node, depth, items, portable, hash })))
     }
 
     /// The nesting depth of constructors: 1 for a predefined type.
@@ -141,7 +150,8 @@ impl Datatype {
     fn new(call: &'static str, node: Node) -> Result<Datatype> {
         let depth = 1 + node.children().iter().map(Datatype::depth).max().unwrap_or(0);
         let items = node.items();
-        Datatype::made(call, node, depth, items)
+        let portable = node.is_portable() && node.children().iter().all(Datatype::is_portable);
+        Datatype::made(call, node, depth, items, portable)
     }
 
     /// Makes a type whose constructor takes `copies` elements of one child. `copies` is `None` if
@@ -154,7 +164,8 @@ impl Datatype {
         node: Node,
     ) -> Result<Datatype> {
         let items = copies.and_then(|copies| child.items().checked_mul(copies));
-        Datatype::made(call, node, 1 + child.depth(), items)
+        let portable = node.is_portable() && child.is_portable();
+        Datatype::made(call, node, 1 + child.depth(), items, portable)
     }
 
     /// Makes a type, unless it is too deep or `items` is `None`.
@@ -162,12 +173,19 @@ impl Datatype {
     /// Inlined: a call would copy the node, and reading back bytes that were just written stalls
     /// (docs/tuning.md, "Building a datatype node").
     #[inline(always)]
-    fn made(call: &'static str, node: Node, depth: usize, items: Option<u64>) -> Result<Datatype> {
+    fn made(
+        call: &'static str,
+        node: Node,
+        depth: usize,
+        items: Option<u64>,
+        portable: bool,
+    ) -> Result<Datatype> {
         if depth > Self::MAX_DEPTH {
             return Err(too_deep(call, depth));
         }
         let items = items.ok_or_else(|| Error::overflow("the number of basic items"))?;
-        Ok(Datatype(Root::Made(Arc::new(Tree { node, depth, items, hash: OnceLock::new() }))))
+        let hash = OnceLock::new();
+        Ok(Datatype(Root::Made(Arc::new(Tree { node, depth, items, portable, hash }))))
     }
 }
 

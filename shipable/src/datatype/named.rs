@@ -35,7 +35,8 @@ impl Datatype {
 impl Tree {
     fn leaf(leaf: Leaf) -> Tree {
         let items = Signature::of_leaf(leaf).count;
-        Tree { node: Node::Leaf(leaf), depth: 1, items, hash: OnceLock::new() }
+        let (node, hash) = (Node::Leaf(leaf), OnceLock::new());
+        Tree { node, depth: 1, items, portable: true, hash }
     }
 }
 

@@ -12,28 +12,28 @@ use super::Datatype;
 #[derive(Debug)]
 pub(crate) struct Visited<V> {
     few: SmallVec<[(*const (), V); FEW]>,
-    many: HashMap<*const (), V>,
+    many: Option<HashMap<*const (), V>>,
 }
 
 const FEW: usize = 8;
 
 impl<V: Copy> Visited<V> {
     pub(crate) fn new() -> Visited<V> {
-        Visited { few: SmallVec::new(), many: HashMap::new() }
+        Visited { few: SmallVec::new(), many: None }
     }
 
     /// The value of a subtree; `None` if the walk hasn't visited it.
     pub(crate) fn get(&self, datatype: &Datatype) -> Option<V> {
         let key = datatype.key();
         let listed = self.few.iter().find(|(known, _)| *known == key).map(|(_, value)| *value);
-        if self.many.is_empty() { listed } else { listed.or_else(|| self.many.get(&key).copied()) }
+        listed.or_else(|| self.many.as_ref()?.get(&key).copied())
     }
 
     /// Adds a subtree that isn't in the table.
     pub(crate) fn insert(&mut self, datatype: &Datatype, value: V) {
         match self.few.len() {
             FEW => {
-                self.many.insert(datatype.key(), value);
+                self.many.get_or_insert_default().insert(datatype.key(), value);
             }
             _ => self.few.push((datatype.key(), value)),
         }

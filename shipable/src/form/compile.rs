@@ -10,62 +10,84 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
-use super::node::{Field, Node, Placed, Span, Vector, VectorCollector};
-use super::{Form, Layouts, Limits, layout};
+use super::node::{Field, Node, Placed, Span};
+use super::vectors::{self, Vector, VectorCollector, Vectors};
+use super::{Layouts, Limits, Nodes, layout};
 use crate::arch::Architecture;
+use crate::basic::Leaf;
 use crate::bounds::{Bounds, StructLayout};
 use crate::datatype::{Datatype, Node as Constructor, Order, Visited};
 use crate::error::{Error, Result};
 
-/// Compiles a datatype. Appends the bounds of the form's nodes to `layouts`.
+/// Compiles a datatype. Appends the nodes of its form to `nodes`, and their bounds to `layouts`.
 pub(super) fn compile(
     datatype: &Datatype,
     architecture: &Architecture,
     layouts: &mut Layouts,
-) -> Result<Form> {
-    let culprit = culprit(datatype);
+    nodes: &mut Nodes,
+) -> Result<()> {
+    if super::regular::compile(datatype, architecture, layouts, nodes).is_some() {
+        return Ok(());
+    }
+    nodes.clear();
+    layouts.clear();
+    compile_any(datatype, architecture, layouts, nodes)
+}
+
+/// Compiles a type that needn't be regular.
+fn compile_any(
+    datatype: &Datatype,
+    architecture: &Architecture,
+    layouts: &mut Layouts,
+    nodes: &mut Nodes,
+) -> Result<()> {
     let mut compiler = Compiler {
         architecture,
-        portable: culprit.is_none(),
-        nodes: SmallVec::new(),
+        portable: datatype.is_portable(),
+        nodes,
         layouts,
         seen: None,
-        depths: SmallVec::new(),
-        equal: HashMap::default(),
-        known: Visited::new(),
+        equal: None,
+        // A tree of two levels has no shared inner subtree.
+        known: (datatype.depth() > 2).then(Visited::new),
     };
     let root = compiler.datatype(datatype)?;
     compiler.nodes.truncate(root as usize + 1);
     compiler.layouts.truncate(root as usize + 1);
-    let builder = culprit.is_some().then_some(*architecture);
-    let mut nodes = Vec::with_capacity(compiler.nodes.len());
-    nodes.extend(compiler.nodes.drain(..));
-    Ok(Form::new(builder, nodes.into(), culprit.cloned()))
+    if nodes.capacity() > 2 * nodes.len() {
+        nodes.shrink_to_fit();
+    }
+    // A form isn't deeper than its nodes are many.
+    match u32::try_from(nodes.len()) {
+        Ok(..=Limits::DEPTH) => Ok(()),
+        _ => check_depth(nodes),
+    }
+}
+
+fn check_depth(nodes: &[Node]) -> Result<()> {
+    let mut depths: Vec<u32> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let below = node.children().map(|child| depths[child as usize]).max();
+        let depth = 1 + below.unwrap_or(0);
+        if depth > Limits::DEPTH {
+            return Err(Error::TooDeep { depth, most: Limits::DEPTH });
+        }
+        depths.push(depth);
+    }
+    Ok(())
 }
 
 /// The first part of a datatype, depth first, whose constructor isn't portable.
-pub(crate) fn culprit(datatype: &Datatype) -> Option<&Datatype> {
-    Culprits { cleared: Visited::new() }.first(datatype)
-}
-
-/// A search for constructors that aren't portable.
-struct Culprits {
-    cleared: Visited<()>,
-}
-
-impl Culprits {
-    /// The first one in a datatype, depth first.
-    fn first<'t>(&mut self, datatype: &'t Datatype) -> Option<&'t Datatype> {
-        let node = datatype.node();
-        if matches!(node, Constructor::Leaf(_)) || self.cleared.get(datatype).is_some() {
-            return None;
-        }
-        self.cleared.insert(datatype, ());
-        let below = node.children().iter().find_map(|child| self.first(child));
-        below.or_else(|| (!node.is_portable()).then_some(datatype))
+pub(crate) fn culprit(mut datatype: &Datatype) -> Option<&Datatype> {
+    if datatype.is_portable() {
+        return None;
     }
+    while let Some(below) = datatype.node().children().iter().find(|child| !child.is_portable()) {
+        datatype = below;
+    }
+    Some(datatype)
 }
 
 /// The unit of a constructor's displacements.
@@ -79,58 +101,63 @@ enum Unit {
 /// hashing it.
 const FEW: usize = 8;
 
+/// The indices of nodes by their hash.
+type Hashed = HashMap<u64, SmallVec<[u32; 1]>, BuildHasherDefault<Mixer>>;
+
 struct Compiler<'a> {
     architecture: &'a Architecture,
     portable: bool,
-    nodes: SmallVec<[Node; FEW]>,
+    nodes: &'a mut Nodes,
     /// The bounds of the nodes as parts of the datatype.
     layouts: &'a mut Layouts,
     /// The bounds that a reader of the form computes, from the first node on at which they differ.
     /// They differ in alignment.
-    seen: Option<Layouts>,
-    depths: SmallVec<[u32; FEW]>,
-    /// The indices of nodes by their hash, if there are more than [`FEW`] nodes.
-    equal: HashMap<u64, SmallVec<[u32; 1]>, BuildHasherDefault<Mixer>>,
-    /// The nodes of subtrees that were compiled already.
-    known: Visited<u32>,
+    seen: Option<Box<Layouts>>,
+    /// Present if there are [`FEW`] nodes or more.
+    equal: Option<Box<Hashed>>,
+    /// The nodes of subtrees that were compiled already, if subtrees can be shared.
+    known: Option<Visited<u32>>,
 }
 
 impl Compiler<'_> {
     fn datatype(&mut self, datatype: &Datatype) -> Result<u32> {
-        if let Some(index) = self.known.get(datatype) {
+        if let Constructor::Leaf(leaf) = datatype.node() {
+            return self.leaf(*leaf);
+        }
+        if let Some(index) = self.known.as_ref().and_then(|known| known.get(datatype)) {
             return Ok(index);
         }
-        let index = self.constructor(datatype.node())?;
-        self.known.insert(datatype, index);
+        let index = self.constructor(datatype)?;
+        if let Some(known) = &mut self.known {
+            known.insert(datatype, index);
+        }
         Ok(index)
     }
 
-    fn constructor(&mut self, constructor: &Constructor) -> Result<u32> {
+    fn constructor(&mut self, datatype: &Datatype) -> Result<u32> {
+        let constructor = datatype.node();
         match constructor {
-            Constructor::Leaf(leaf) => self.add(Node::Leaf(*leaf)),
+            Constructor::Leaf(leaf) => self.leaf(*leaf),
             Constructor::Dup { child } => self.datatype(child),
             Constructor::Contiguous { count, child } => {
-                self.array(child, Unit::Extents, [vector(0, *count, 1, 0)])
+                let child = self.datatype(child)?;
+                self.array(child, Unit::Extents, &[vector(0, *count, 1, 0)], None)
             }
             Constructor::Vector { count, blocklength, stride, child } => {
-                self.array(child, Unit::Extents, [vector(0, *blocklength, *count, *stride)])
+                let child = self.datatype(child)?;
+                let blocks = vector(0, *blocklength, *count, *stride);
+                self.array(child, Unit::Extents, &[blocks], None)
             }
             Constructor::Hvector { count, blocklength, stride, child, .. } => {
-                self.array(child, Unit::Bytes, [vector(0, *blocklength, *count, *stride)])
+                let child = self.datatype(child)?;
+                let blocks = vector(0, *blocklength, *count, *stride);
+                self.array(child, Unit::Bytes, &[blocks], None)
             }
-            Constructor::Indexed { blocklengths, displacements, child } => {
-                self.array(child, Unit::Extents, indexed(blocklengths, displacements))
+            Constructor::Indexed { child, .. } | Constructor::IndexedBlock { child, .. } => {
+                self.blocks(datatype, child, Unit::Extents)
             }
-            Constructor::Hindexed { blocklengths, displacements, child, .. } => {
-                self.array(child, Unit::Bytes, indexed(blocklengths, displacements))
-            }
-            Constructor::IndexedBlock { blocklength, displacements, child } => {
-                let vectors = displacements.iter().map(|&at| vector(at, *blocklength, 1, 0));
-                self.array(child, Unit::Extents, vectors)
-            }
-            Constructor::HindexedBlock { blocklength, displacements, child } => {
-                let vectors = displacements.iter().map(|&at| vector(at, *blocklength, 1, 0));
-                self.array(child, Unit::Bytes, vectors)
+            Constructor::Hindexed { child, .. } | Constructor::HindexedBlock { child, .. } => {
+                self.blocks(datatype, child, Unit::Bytes)
             }
             Constructor::Struct { blocklengths, displacements, children, .. } => {
                 let mut members = Vec::with_capacity(children.len());
@@ -145,33 +172,31 @@ impl Compiler<'_> {
                 self.simple(blocklengths, children)
             }
             Constructor::Subarray { sizes, subsizes, starts, order, child } => {
-                let dims = sizes.iter().zip(starts.iter().zip(subsizes));
-                let dims = dims.map(|(&size, (&start, &subsize))| {
-                    (size, smallvec![vector(start, subsize, 1, 0)])
-                });
-                self.grid(child, *order, dims.collect())
+                self.grid(child, *order, sizes, |dim| {
+                    [vector(starts[dim], subsizes[dim], 1, 0), vector(0, 0, 0, 0)]
+                })
             }
             Constructor::Darray { gsizes, order, child, .. } => {
                 let shares = constructor.shares().unwrap_or_default();
-                let dims = gsizes.iter().zip(shares).map(|(&size, share)| {
+                self.grid(child, *order, gsizes, |dim| {
+                    let share = &shares[dim];
                     let runs = share.runs();
                     let last = share.first + (runs - 1).max(0) * share.period;
                     let whole = vector(share.first, share.block, (runs - 1).max(0), share.period);
-                    (size, smallvec![whole, vector(last, share.last_run(), 1, 0)])
-                });
-                let dims = dims.collect();
-                self.grid(child, *order, dims)
+                    [whole, vector(last, share.last_run(), 1, 0)]
+                })
             }
             Constructor::Resized { lb, extent, child } => {
                 let child = self.datatype(child)?;
                 let span = Span::Stated { lower: *lb, extent: *extent };
-                self.add(Node::Array { child, vectors: [vector(0, 1, 1, 0)].into(), span })
+                let vectors = Vectors::one(vector(0, 1, 1, 0));
+                self.add(Node::Array { child, vectors, span })
             }
             Constructor::ValueIndex { value, index } => {
                 let mut layout = StructLayout::new();
                 let mut members = Vec::with_capacity(2);
                 for &member in [value, index] {
-                    let child = self.add(Node::Leaf(member.into()))?;
+                    let child = self.leaf(member.into())?;
                     let displacement = layout.push(1, &self.layouts[child as usize])?;
                     members.push(Placed { child, length: 1, displacement });
                 }
@@ -180,61 +205,78 @@ impl Compiler<'_> {
         }
     }
 
-    /// Adds an array of vectors. Their displacements count `unit`s.
-    fn array(
-        &mut self,
-        child: &Datatype,
-        unit: Unit,
-        vectors: impl IntoIterator<Item = Vector>,
-    ) -> Result<u32> {
-        let child = self.datatype(child)?;
-        self.vectors(child, unit, vectors, None)
+    /// The factor from a unit to the units of the form.
+    fn factor(&self, unit: Unit, child: u32) -> i64 {
+        match unit {
+            Unit::Extents if !self.portable => self.layouts[child as usize].extent(),
+            _ => 1,
+        }
     }
 
-    /// Adds an array of vectors. If `stated`, its bounds go from 0 to that many units.
-    fn vectors(
+    /// Adds an array of the blocks of a constructor. Their displacements count `unit`s.
+    fn blocks(&mut self, datatype: &Datatype, child: &Datatype, unit: Unit) -> Result<u32> {
+        let child = self.datatype(child)?;
+        let step = if self.portable { 1 } else { self.layouts[child as usize].extent() };
+        let vectors = vectors::of_blocks(datatype, self.factor(unit, child), step)?;
+        self.add(Node::Array { child, vectors, span: Span::Natural })
+    }
+
+    /// Adds an array of vectors. Their displacements count `unit`s. If `stated`, its bounds go from
+    /// 0 to that many units.
+    fn array(
         &mut self,
         child: u32,
         unit: Unit,
-        vectors: impl IntoIterator<Item = Vector>,
+        vectors: &[Vector],
         stated: Option<i64>,
     ) -> Result<u32> {
-        let unit = match unit {
-            Unit::Extents if !self.portable => self.layouts[child as usize].extent(),
-            _ => 1,
+        let unit = self.factor(unit, child);
+        let scaled = |vector: &Vector| {
+            // A vector without items has no meaningful displacement, so an overflow there is no
+            // error.
+            let unit = if vector.length > 0 && vector.count > 0 { unit } else { 0 };
+            Ok::<_, Error>(Vector {
+                displacement: vectors::scaled(vector.displacement, unit)?,
+                stride: vectors::scaled(vector.stride, unit)?,
+                ..*vector
+            })
         };
-        let vectors = vectors.into_iter();
-        let mut joined = VectorCollector::of(vectors.size_hint().0);
-        // A vector without items has no meaningful displacement, so an overflow there is no error.
-        for vector in vectors.filter(|vector| vector.length > 0 && vector.count > 0) {
-            joined.vector(Vector {
-                displacement: layout::scaled(vector.displacement, unit)?,
-                stride: layout::scaled(vector.stride, unit)?,
-                ..vector
-            });
-        }
+        let vectors = match vectors {
+            [vector] => Vectors::one(scaled(vector)?),
+            _ => {
+                let mut joined = VectorCollector::new();
+                for vector in vectors {
+                    joined.vector(scaled(vector)?);
+                }
+                joined.finish()
+            }
+        };
         let span = match stated {
             None => Span::Natural,
-            Some(extent) => Span::Stated { lower: 0, extent: layout::scaled(extent, unit)? },
+            Some(extent) => Span::Stated { lower: 0, extent: vectors::scaled(extent, unit)? },
         };
-        self.add(Node::Array { child, vectors: joined.finish(), span })
+        self.add(Node::Array { child, vectors, span })
     }
 
-    /// Adds a section of an array. Each dimension has a size and the indices in the section, as
+    /// Adds a section of an array. `section` returns the indices of a dimension in the section, as
     /// vectors.
     fn grid(
         &mut self,
         child: &Datatype,
         order: Order,
-        mut dims: SmallVec<[(i64, SmallVec<[Vector; 2]>); 3]>,
+        sizes: &[i64],
+        section: impl Fn(usize) -> [Vector; 2],
     ) -> Result<u32> {
-        if order == Order::C {
-            dims.reverse();
-        }
         let mut node = self.datatype(child)?;
         // From the fastest dimension to the slowest, each is an array of the one before.
-        for (size, vectors) in dims {
-            node = self.vectors(node, Unit::Extents, vectors, Some(size))?;
+        for step in 0..sizes.len() {
+            let dim = if order == Order::C { sizes.len() - 1 - step } else { step };
+            node = match section(dim) {
+                [vector, Vector { count: 0, .. }] => {
+                    self.array(node, Unit::Extents, &[vector], Some(sizes[dim]))?
+                }
+                both => self.array(node, Unit::Extents, &both, Some(sizes[dim]))?,
+            };
         }
         Ok(node)
     }
@@ -272,64 +314,104 @@ impl Compiler<'_> {
         let placed = Node::Struct { members: placed.collect(), span: Span::Natural };
         let simple = Node::Simple { members: members.into() };
         let wanted = layout::layout(&simple, false, self.architecture, self.layouts)?;
-        let seen = self.seen.as_ref().unwrap_or(self.layouts);
-        let (placed, seen) = layout::settle(placed, &wanted, self.architecture, seen)?;
-        self.add_as(placed, wanted, seen)
+        self.nodes.push(placed);
+        // A reader of the form may compute other bounds for the struct.
+        self.added(wanted, true)
+    }
+
+    /// The index of a leaf. Adds the leaf if it isn't there.
+    fn leaf(&mut self, leaf: Leaf) -> Result<u32> {
+        if self.equal.is_some() {
+            return self.add(Node::Leaf(leaf));
+        }
+        let same = |node: &Node| matches!(node, Node::Leaf(known) if *known == leaf);
+        if let Some(index) = self.nodes.iter().position(same) {
+            return Ok(index as u32);
+        }
+        let bounds = Bounds::of_leaf(leaf, self.architecture)?;
+        self.nodes.push(Node::Leaf(leaf));
+        self.settle(bounds, None)
     }
 
     /// The index of a node. Adds the node if there is no equal one.
+    #[inline]
     fn add(&mut self, node: Node) -> Result<u32> {
-        let wanted = layout::layout(&node, self.portable, self.architecture, self.layouts)?;
-        let (node, seen) = match &self.seen {
-            Some(seen) => layout::settle(node, &wanted, self.architecture, seen)?,
-            None => (node, wanted),
-        };
-        self.add_as(node, wanted, seen)
+        // The node is written where it stays: a call would copy it.
+        self.nodes.push(node);
+        self.last()
     }
 
-    /// The index of a node with known bounds: those `wanted` by the datatype, and those `seen` by a
-    /// reader of the form.
-    fn add_as(&mut self, node: Node, wanted: Bounds, seen: Bounds) -> Result<u32> {
+    /// The index of the node that was added last, or of an equal one.
+    fn last(&mut self) -> Result<u32> {
+        let Some(node) = self.nodes.last() else { return Ok(0) };
+        let wanted = layout::layout(node, self.portable, self.architecture, self.layouts)?;
+        self.added(wanted, false)
+    }
+
+    /// The index of the node that was added last, whose bounds are `wanted`. If there is an equal
+    /// node, removes it and returns that one's. `stated`: a reader may compute other bounds.
+    fn added(&mut self, wanted: Bounds, stated: bool) -> Result<u32> {
+        let Some((node, before)) = self.nodes.split_last_mut() else { return Ok(0) };
+        let seen = match &self.seen {
+            None if !stated => None,
+            seen => {
+                let seen = seen.as_deref().unwrap_or(self.layouts);
+                Some(layout::settle(node, &wanted, self.architecture, seen)?)
+            }
+        };
         // Two equal structs can differ in alignment if the members of only one were simple structs.
         let aligned = |bounds: &Bounds| (bounds.align, bounds.leading_align);
         let same = |&index: &u32| {
             let known = &self.layouts[index as usize];
-            aligned(known) == aligned(&wanted) && self.nodes[index as usize] == node
+            aligned(known) == aligned(&wanted) && before[index as usize] == *node
         };
-        let of = |node: &Node| BuildHasherDefault::<Mixer>::default().hash_one(node);
-        let hash = if self.nodes.len() < FEW { 0 } else { of(&node) };
-        let known = match self.nodes.len() {
-            count @ ..FEW => (0..count as u32).find(same),
-            FEW if self.equal.is_empty() => {
-                for (index, node) in self.nodes.iter().enumerate() {
-                    self.equal.entry(of(node)).or_default().push(index as u32);
-                }
-                (0..FEW as u32).find(same)
+        let known = match &self.equal {
+            None => (0..before.len() as u32).find(same),
+            Some(equal) => {
+                let alike = equal.get(&hash(node));
+                alike.and_then(|alike| alike.iter().copied().find(same))
             }
-            _ => self.equal.get(&hash).and_then(|alike| alike.iter().copied().find(same)),
         };
         if let Some(index) = known {
+            self.nodes.pop();
             return Ok(index);
         }
-        let below = node.children().map(|child| self.depths[child as usize]).max();
-        let depth = 1 + below.unwrap_or(0);
-        if depth > Limits::DEPTH {
-            return Err(Error::TooDeep { depth, most: Limits::DEPTH });
-        }
-        let index = u32::try_from(self.nodes.len())
+        self.settle(wanted, seen)
+    }
+
+    /// Records the bounds of the node that was added last: those `wanted` by the datatype, and those
+    /// `seen` by a reader of the form if they may differ.
+    #[inline]
+    fn settle(&mut self, wanted: Bounds, seen: Option<Bounds>) -> Result<u32> {
+        let index = u32::try_from(self.layouts.len())
             .map_err(|_| Error::Overflow { what: "the number of nodes" })?;
-        if self.nodes.len() >= FEW {
-            self.equal.entry(hash).or_default().push(index);
+        if self.equal.is_some() || self.nodes.len() == FEW {
+            self.record_hash(index);
         }
-        self.nodes.push(node);
-        if self.seen.is_none() && seen != wanted {
-            self.seen = Some(self.layouts.clone());
+        match seen {
+            Some(seen) if seen != wanted => {
+                self.seen.get_or_insert_with(|| Box::new(self.layouts.clone())).push(seen);
+            }
+            _ => self.seen.iter_mut().for_each(|all| all.push(wanted)),
         }
-        self.seen.iter_mut().for_each(|all| all.push(seen));
         self.layouts.push(wanted);
-        self.depths.push(depth);
         Ok(index)
     }
+
+    /// Adds the node that was added last to the table of hashes. The table is made with the node
+    /// before which there are [`FEW`] - 1.
+    #[cold]
+    fn record_hash(&mut self, index: u32) {
+        let first = if self.equal.is_some() { index } else { 0 };
+        let equal = self.equal.get_or_insert_default();
+        for (node, index) in self.nodes[first as usize..].iter().zip(first..) {
+            equal.entry(hash(node)).or_default().push(index);
+        }
+    }
+}
+
+fn hash(node: &Node) -> u64 {
+    BuildHasherDefault::<Mixer>::default().hash_one(node)
 }
 
 /// A vector in the constructor's units. Constructors have refused negative counts.
@@ -337,10 +419,6 @@ fn vector(displacement: i64, length: i64, count: i64, stride: i64) -> Vector {
     let unsigned = |count: i64| u64::try_from(count).unwrap_or(0);
     let stride = if count == 1 { 0 } else { stride };
     Vector { displacement, length: unsigned(length), count: unsigned(count), stride }
-}
-
-fn indexed<'a>(lengths: &'a [i64], displacements: &'a [i64]) -> impl Iterator<Item = Vector> + 'a {
-    lengths.iter().zip(displacements).map(|(&length, &at)| vector(at, length, 1, 0))
 }
 
 /// A fast hash of a node's words. One that resists attacks would take most of the time of a commit
@@ -379,5 +457,58 @@ impl Hasher for Mixer {
 
     fn write_isize(&mut self, word: isize) {
         self.write_u64(word as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::regular;
+
+    /// Compiles without the short way of regular types.
+    fn generally(datatype: &Datatype, architecture: &Architecture) -> (Nodes, Layouts) {
+        let (mut nodes, mut layouts) = (Nodes::new(), Layouts::new());
+        compile_any(datatype, architecture, &mut layouts, &mut nodes).unwrap();
+        (nodes, layouts)
+    }
+
+    #[test]
+    fn regular_types_have_the_form_of_any_type() {
+        let basics = [Datatype::char(), Datatype::double(), Datatype::int(), Datatype::short()];
+        let mut types = Vec::new();
+        for child in &basics {
+            let inner = [
+                child.clone(),
+                Datatype::contiguous(3, child).unwrap(),
+                Datatype::vector(3, 2, -4, child).unwrap(),
+                Datatype::dup(&Datatype::hvector(2, 1, 64, child).unwrap()).unwrap(),
+            ];
+            for inner in inner {
+                types.push(Datatype::vector(1, 5, 7, &inner).unwrap());
+                types.push(Datatype::hvector(4, 2, -100, &inner).unwrap());
+                types.push(Datatype::hvector(4, 2, 101, &inner).unwrap());
+                for order in [Order::C, Order::Fortran] {
+                    let (sizes, part, starts) = ([5, 6, 7], [2, 1, 3], [1, 5, 0]);
+                    types.push(Datatype::subarray(&sizes, &part, &starts, order, &inner).unwrap());
+                }
+                types.push(inner);
+            }
+            let members = [child, &basics[1], child, &basics[0]].map(Datatype::clone);
+            types.push(Datatype::struct_(&[1, 2, 3, 4], &[40, 0, -24, 64], &members).unwrap());
+            types.push(Datatype::simple_struct(&[1, 2, 3, 4], &members).unwrap());
+        }
+        let mut fast = 0;
+        for architecture in Architecture::all() {
+            for datatype in &types {
+                let (mut nodes, mut layouts) = (Nodes::new(), Layouts::new());
+                let made = regular::compile(datatype, architecture, &mut layouts, &mut nodes);
+                if made.is_some() {
+                    fast += 1;
+                    let found = (nodes, layouts);
+                    assert_eq!(found, generally(datatype, architecture), "{datatype}");
+                }
+            }
+        }
+        assert!(fast > 1000, "{fast}");
     }
 }

@@ -2,7 +2,8 @@
 //! displacements in bytes.
 
 use super::Layouts;
-use super::node::{Field, Node, Placed, Span, Vector, copies};
+use super::node::{Field, Node, Placed, Span};
+use super::vectors::{Stored, Vector, Vectors, scaled};
 use crate::arch::Architecture;
 use crate::basic::Leaf;
 use crate::bounds::{self, Bounds, StructLayout};
@@ -35,18 +36,18 @@ pub(super) fn layout(
         Node::Array { child, vectors, span } => {
             let child = &known[*child as usize];
             let unit = if portable { child.extent() } else { 1 };
-            let copies = copies(vectors);
-            let reach = match near(vectors, unit, child.extent()) {
-                Some(reach) => reach,
-                None => vectors.iter().try_fold(None, |all: Option<bounds::Span>, vector| {
-                    let vector = reach(vector, unit, child.extent())?;
-                    Ok::<_, Error>(Some(all.map_or(vector, |all| all.or(&vector))))
-                })?,
+            let content = match near(vectors, unit, child) {
+                Some(content) => content,
+                None => child.repeat(vectors.copies(), far(vectors, unit, child.extent())?)?,
             };
-            let content = child.repeat(copies, reach.unwrap_or(bounds::Span::at(0)))?;
             spanned(content, *span, unit)
         }
         Node::Simple { members } => {
+            let all = members.iter();
+            let all = all.map(|member| (member.length, None, &known[member.child as usize]));
+            if let Some(bounds) = bounds::of_plain(all) {
+                return bounds.padded();
+            }
             let mut layout = StructLayout::new();
             for member in members {
                 layout.push(signed(member.length)?, &known[member.child as usize])?;
@@ -54,10 +55,17 @@ pub(super) fn layout(
             layout.finish()
         }
         Node::Struct { members, span } => {
-            let members = members.iter().map(|member| {
-                Ok((signed(member.length)?, member.displacement, &known[member.child as usize]))
-            });
-            spanned(bounds::structure(members)?, *span, 1)
+            let of = |member: &Placed| &known[member.child as usize];
+            let all = members.iter();
+            let all = all.map(|member| (member.length, Some(member.displacement), of(member)));
+            let content =
+                match bounds::of_plain(all) {
+                    Some(bounds) => bounds,
+                    None => bounds::structure(members.iter().map(|member| {
+                        Ok((signed(member.length)?, member.displacement, of(member)))
+                    }))?,
+                };
+            spanned(content, *span, 1)
         }
     }
 }
@@ -75,26 +83,53 @@ fn spanned(content: Bounds, span: Span, unit: i64) -> Result<Bounds> {
     }
 }
 
-/// The displacements of the children in `vectors`, computed in 64 bits for speed: there may be
-/// millions of vectors. Returns `None` on overflow, and `Some(None)` if there are none.
-fn near(vectors: &[Vector], unit: i64, extent: i64) -> Option<Option<bounds::Span>> {
-    let (mut least, mut greatest) = (i64::MAX, i64::MIN);
+/// The bounds of the children in `vectors`, computed in 64 bits for speed: there may be millions of
+/// vectors. `None` on overflow, or if the fast path of [`Bounds::spread`] doesn't apply.
+fn near(vectors: &Vectors, unit: i64, child: &Bounds) -> Option<Bounds> {
+    let (copies, least, greatest) = match vectors.stored() {
+        Stored::Blocks(blocks) => {
+            let [first, last] = blocks.reach();
+            let (first, last) = (first.checked_mul(unit)?, last.checked_mul(unit)?);
+            (blocks.copies(), first.min(last), first.max(last))
+        }
+        Stored::Vectors(vectors) => {
+            let (mut copies, mut least, mut greatest) = (0u64, i64::MAX, i64::MIN);
+            for vector in vectors {
+                let [first, last] = ends(vector, unit, child.extent())?;
+                (least, greatest) = (least.min(first), greatest.max(last));
+                copies = copies.checked_add(vector.count.checked_mul(vector.length)?)?;
+            }
+            (copies, least, greatest)
+        }
+    };
+    child.spread(i64::try_from(copies).ok()?, least, greatest.checked_sub(least)?)
+}
+
+/// The least and the greatest displacement of a child of a vector. `None` on overflow.
+#[inline]
+fn ends(vector: &Vector, unit: i64, extent: i64) -> Option<[i64; 2]> {
+    let steps = |count: u64, stride: i64| {
+        let reach = i64::try_from(count).ok()?.checked_sub(1)?.checked_mul(stride)?;
+        Some((reach.min(0), reach.max(0)))
+    };
+    let start = vector.displacement.checked_mul(unit)?;
+    let (before, after) = steps(vector.length, extent)?;
+    let (first, last) = match vector.count {
+        1 => (0, 0),
+        count => steps(count, vector.stride.checked_mul(unit)?)?,
+    };
+    let first = start.checked_add(before)?.checked_add(first)?;
+    Some([first, start.checked_add(after)?.checked_add(last)?])
+}
+
+/// The displacements of the children in `vectors`, computed in 128 bits.
+fn far(vectors: &Vectors, unit: i64, extent: i64) -> Result<bounds::Span> {
+    let mut all = None::<bounds::Span>;
     for vector in vectors {
-        let steps = |count: u64, stride: i64| {
-            let reach = i64::try_from(count).ok()?.checked_sub(1)?.checked_mul(stride)?;
-            Some((reach.min(0), reach.max(0)))
-        };
-        let start = vector.displacement.checked_mul(unit)?;
-        let (before, after) = steps(vector.length, extent)?;
-        let (first, last) = match vector.count {
-            1 => (0, 0),
-            count => steps(count, vector.stride.checked_mul(unit)?)?,
-        };
-        least = least.min(start.checked_add(before)?.checked_add(first)?);
-        greatest = greatest.max(start.checked_add(after)?.checked_add(last)?);
+        let vector = reach(&vector, unit, extent)?;
+        all = Some(all.map_or(vector, |all| all.or(&vector)));
     }
-    let reach = bounds::Span { least: least.into(), greatest: greatest.into() };
-    Some((!vectors.is_empty()).then_some(reach))
+    Ok(all.unwrap_or(bounds::Span::at(0)))
 }
 
 /// The displacements of the children in one vector. The children of a block lie `extent` apart.
@@ -108,11 +143,6 @@ fn reach(vector: &Vector, unit: i64, extent: i64) -> Result<bounds::Span> {
 
 fn signed(count: u64) -> Result<i64> {
     i64::try_from(count).map_err(|_| Error::Overflow { what: "a count" })
-}
-
-/// Converts a displacement to bytes.
-pub(crate) fn scaled(displacement: i64, unit: i64) -> Result<i64> {
-    displacement.checked_mul(unit).ok_or_else(|| Error::overflow("a displacement"))
 }
 
 /// The displacements of a simple struct's members.
@@ -172,16 +202,16 @@ pub(super) fn single_leaf(nodes: &[Node]) -> Option<Leaf> {
 struct Several;
 
 /// Converts the nodes of a portable form to those of a locale-specific one.
-pub(super) fn to_bytes(nodes: &[Node], architecture: &Architecture) -> Result<Box<[Node]>> {
+pub(super) fn to_bytes(nodes: &[Node], architecture: &Architecture) -> Result<Vec<Node>> {
     let layouts = layouts(nodes, true, architecture)?;
     let mut placed = Vec::with_capacity(nodes.len());
     let mut seen = Vec::with_capacity(nodes.len());
     for (node, wanted) in nodes.iter().zip(&layouts) {
-        let (node, bounds) = settle(in_bytes(node, &layouts)?, wanted, architecture, &seen)?;
+        let mut node = in_bytes(node, &layouts)?;
+        seen.push(settle(&mut node, wanted, architecture, &seen)?);
         placed.push(node);
-        seen.push(bounds);
     }
-    Ok(placed.into())
+    Ok(placed)
 }
 
 fn in_bytes(node: &Node, layouts: &[Bounds]) -> Result<Node> {
@@ -193,16 +223,17 @@ fn in_bytes(node: &Node, layouts: &[Bounds]) -> Result<Node> {
                 Ok(Vector {
                     displacement: scaled(vector.displacement, unit)?,
                     stride: scaled(vector.stride, unit)?,
-                    ..*vector
+                    ..vector
                 })
             });
+            let vectors = vectors.collect::<Result<Vec<_>>>()?.into();
             let span = match *span {
                 Span::Stated { lower, extent } => {
                     Span::Stated { lower: scaled(lower, unit)?, extent: scaled(extent, unit)? }
                 }
                 span @ (Span::Natural | Span::Laid { .. }) => span,
             };
-            Node::Array { child: *child, vectors: vectors.collect::<Result<_>>()?, span }
+            Node::Array { child: *child, vectors, span }
         }
         Node::Simple { members } => Node::Struct {
             members: members
@@ -219,30 +250,30 @@ fn in_bytes(node: &Node, layouts: &[Bounds]) -> Result<Node> {
     })
 }
 
-/// Gives a node of a locale-specific form the bounds that are wanted. Returns the node, and the
-/// bounds that a reader of the form computes for it.
+/// Gives a node of a locale-specific form the bounds that are wanted. Returns the bounds that a
+/// reader of the form computes for it.
 ///
 /// A node states its bounds only if the reader would compute others. That happens to simple
 /// structs, and under alignment rules that depend on the kinds of members (the power rule). A
 /// stated node can still differ from the wanted one in alignment. If a parent is padded differently
 /// for that reason, the parent states its bounds as well.
 pub(super) fn settle(
-    mut node: Node,
+    node: &mut Node,
     wanted: &Bounds,
     architecture: &Architecture,
     seen: &[Bounds],
-) -> Result<(Node, Bounds)> {
-    let mut bounds = layout(&node, false, architecture, seen)?;
+) -> Result<Bounds> {
+    let mut bounds = layout(node, false, architecture, seen)?;
     let (lower, extent) = (wanted.lb, wanted.extent());
     for stated in [Span::Laid { lower, extent }, Span::Stated { lower, extent }] {
-        let (Node::Array { span, .. } | Node::Struct { span, .. }) = &mut node else { break };
+        let (Node::Array { span, .. } | Node::Struct { span, .. }) = node else { break };
         if bounds.lies_as(wanted) {
             break;
         }
         *span = stated;
-        bounds = layout(&node, false, architecture, seen)?;
+        bounds = layout(node, false, architecture, seen)?;
     }
-    Ok((node, bounds))
+    Ok(bounds)
 }
 
 /// The bounds of the root.

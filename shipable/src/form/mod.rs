@@ -22,11 +22,14 @@
 mod compile;
 pub(crate) mod layout;
 mod node;
+mod regular;
 mod text;
+pub(crate) mod vectors;
 mod wire;
 
 pub(crate) use compile::culprit;
-pub use node::{Field, Node, Placed, Span, Vector};
+pub use node::{Field, Node, Placed, Span};
+pub use vectors::{Vector, Vectors};
 pub use wire::Limits;
 
 use smallvec::SmallVec;
@@ -42,7 +45,10 @@ use crate::program::Program;
 use crate::signature::Signature;
 
 /// The bounds of a form's nodes.
-pub(crate) type Layouts = SmallVec<[Bounds; 4]>;
+pub(crate) type Layouts = SmallVec<[Bounds; 8]>;
+
+/// The nodes of a form. Most types are an array of a leaf.
+pub(crate) type Nodes = SmallVec<[Node; 2]>;
 
 /// The two kinds of forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,7 +81,7 @@ pub struct Form {
     /// The builder's representation, if the form is locale-specific.
     builder: Option<Architecture>,
     /// Children before parents, the root last.
-    nodes: Box<[Node]>,
+    nodes: Nodes,
     culprit: Option<Datatype>,
 }
 
@@ -93,33 +99,39 @@ impl Form {
     /// - [`Error::NoSuchKind`] if `architecture` lacks a Fortran kind.
     /// - [`Error::TooDeep`] if the datatype nests deeper than [`Limits::DEPTH`].
     pub fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<Form> {
-        compile::compile(datatype, architecture, &mut Layouts::new())
+        let mut form = Form::empty();
+        form.fill(datatype, architecture, &mut Layouts::new())?;
+        Ok(form)
     }
 
-    /// The bounds of a datatype, a by-product of its compilation.
-    pub(crate) fn bounds_of(datatype: &Datatype, architecture: &Architecture) -> Result<Bounds> {
-        let mut layouts = Layouts::new();
-        compile::compile(datatype, architecture, &mut layouts)?;
-        Ok(layouts.last().copied().unwrap_or(Bounds::EMPTY))
+    /// A form without nodes, to be filled.
+    #[inline(always)]
+    pub(crate) fn empty() -> Form {
+        Form { builder: None, nodes: Nodes::new(), culprit: None }
     }
 
-    /// Compiles a datatype, and lowers the form for a packed stream in the memory's representation.
-    /// Returns the datatype's bounds as well.
-    pub(crate) fn compile_and_lower(
+    /// Compiles a datatype into an empty form. Appends the bounds of the nodes to `layouts`.
+    ///
+    /// The form is written where it stays: returning it would copy it (docs/tuning.md, "Building a
+    /// committed datatype").
+    pub(crate) fn fill(
+        &mut self,
         datatype: &Datatype,
         architecture: &Architecture,
-    ) -> Result<(Form, Program, Bounds)> {
-        let mut layouts = Layouts::new();
-        let form = compile::compile(datatype, architecture, &mut layouts)?;
-        let bounds = layouts.last().copied().unwrap_or(Bounds::EMPTY);
-        let [memory, stream] = [architecture; 2];
-        let program =
-            crate::program::lower(&form, &layouts, memory, stream, &mut u64::MAX.clone())?;
-        Ok((form, program, bounds))
+        layouts: &mut Layouts,
+    ) -> Result<()> {
+        compile::compile(datatype, architecture, layouts, &mut self.nodes)?;
+        if let Some(culprit) = culprit(datatype) {
+            self.builder = Some(*architecture);
+            self.culprit = Some(culprit.clone());
+        }
+        Ok(())
     }
 
-    fn new(builder: Option<Architecture>, nodes: Box<[Node]>, culprit: Option<Datatype>) -> Form {
-        Form { builder, nodes, culprit }
+    fn new(builder: Option<Architecture>, nodes: Vec<Node>) -> Form {
+        let mut nodes = Nodes::from_vec(nodes);
+        nodes.shrink_to_fit();
+        Form { builder, nodes, culprit: None }
     }
 
     /// Whether the form is portable or locale-specific.
@@ -223,7 +235,7 @@ impl Form {
             Tag::Locale => Ok(self.clone()),
             Tag::Portable => {
                 let nodes = layout::to_bytes(&self.nodes, architecture)?;
-                Ok(Form::new(Some(*architecture), nodes, None))
+                Ok(Form::new(Some(*architecture), nodes))
             }
         }
     }
@@ -270,7 +282,9 @@ impl Form {
     ) -> Result<Program> {
         self.check_representation(memory)?;
         let layouts = layout::layouts(&self.nodes, self.tag() == Tag::Portable, memory)?;
-        crate::program::lower(self, &layouts, memory, stream, room)
+        let mut program = Program::empty();
+        crate::program::lower(self, &layouts, memory, stream, room, &mut program)?;
+        Ok(program)
     }
 
     fn check_representation(&self, asked: &Architecture) -> Result<()> {
@@ -280,6 +294,19 @@ impl Form {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Datatype {
+    /// The bounds, size and alignment of one element on an architecture.
+    ///
+    /// # Errors
+    /// Those of [`Form::compile`]: a type that can't be committed has no bounds.
+    pub fn bounds(&self, architecture: &Architecture) -> Result<Bounds> {
+        // The bounds are a by-product of the compilation.
+        let mut layouts = Layouts::new();
+        compile::compile(self, architecture, &mut layouts, &mut Nodes::new())?;
+        Ok(layouts.last().copied().unwrap_or(Bounds::EMPTY))
     }
 }
 

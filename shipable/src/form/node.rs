@@ -1,7 +1,6 @@
 //! The nodes of a form: items, their displacements, and the bounds of each node.
 
-use smallvec::SmallVec;
-
+use super::vectors::Vectors;
 use crate::basic::Leaf;
 
 /// A node of a form. Its children are nodes before it.
@@ -18,7 +17,7 @@ pub enum Node {
         /// The index of the child.
         child: u32,
         /// The vectors, in the order of the type map.
-        vectors: Box<[Vector]>,
+        vectors: Vectors,
         /// The bounds of the array.
         span: Span,
     },
@@ -35,22 +34,6 @@ pub enum Node {
         /// The bounds of the struct.
         span: Span,
     },
-}
-
-/// The blocks of a vector type at a displacement: `count` blocks of `length` children each.
-///
-/// The first block lies at `displacement`, and each next block `stride` after the one before. The
-/// children of a block lie one extent apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Vector {
-    /// The displacement of the first block.
-    pub displacement: i64,
-    /// The number of children in a block.
-    pub length: u64,
-    /// The number of blocks.
-    pub count: u64,
-    /// The distance from one block to the next. It must be 0 if there is one block.
-    pub stride: i64,
 }
 
 /// A member of a simple struct.
@@ -114,80 +97,12 @@ impl Node {
     pub(crate) fn parts(&self) -> impl Iterator<Item = (u32, i128)> + '_ {
         let (one, simple, placed): (_, &[Field], &[Placed]) = match self {
             Node::Leaf(_) => (None, &[], &[]),
-            Node::Array { child, vectors, .. } => (Some((*child, copies(vectors))), &[], &[]),
+            Node::Array { child, vectors, .. } => (Some((*child, vectors.copies())), &[], &[]),
             Node::Simple { members } => (None, members, &[]),
             Node::Struct { members, .. } => (None, &[], members),
         };
         let simple = simple.iter().map(|member| (member.child, member.length.into()));
         let placed = placed.iter().map(|member| (member.child, member.length.into()));
         one.into_iter().chain(simple).chain(placed)
-    }
-}
-
-/// The number of children in `vectors`.
-pub(super) fn copies(vectors: &[Vector]) -> i128 {
-    let few = vectors
-        .iter()
-        .try_fold(0u64, |sum, vector| sum.checked_add(vector.count.checked_mul(vector.length)?));
-    // On overflow, count in 128 bits. Each product has two factors below 2^63, and there are at
-    // most 2^32 products.
-    few.map_or_else(
-        || {
-            vectors.iter().fold(0i128, |sum, vector| {
-                sum.saturating_add(
-                    i128::from(vector.count).saturating_mul(i128::from(vector.length)),
-                )
-            })
-        },
-        i128::from,
-    )
-}
-
-/// Collects blocks as vectors: joins blocks that continue one another at one stride.
-pub(super) struct VectorCollector(SmallVec<[Vector; 2]>);
-
-impl VectorCollector {
-    /// An empty collector with capacity for `blocks` blocks.
-    pub(super) fn of(blocks: usize) -> VectorCollector {
-        VectorCollector(SmallVec::with_capacity(blocks))
-    }
-
-    /// Adds one block, unless it is empty.
-    pub(super) fn block(&mut self, displacement: i64, length: u64) {
-        if length == 0 {
-            return;
-        }
-        if let Some(last) = self.0.last_mut().filter(|last| last.length == length) {
-            let step = displacement.checked_sub(last.displacement);
-            let expected = last.stride.checked_mul(i64::try_from(last.count).unwrap_or(i64::MAX));
-            match step {
-                Some(step) if last.count == 1 => {
-                    (last.count, last.stride) = (2, step);
-                    return;
-                }
-                Some(_) if step == expected => {
-                    last.count += 1;
-                    return;
-                }
-                _ => {}
-            }
-        }
-        self.0.push(Vector { displacement, length, count: 1, stride: 0 });
-    }
-
-    /// Adds a vector, unless it is empty.
-    pub(super) fn vector(&mut self, vector: Vector) {
-        match vector.count {
-            1 => self.block(vector.displacement, vector.length),
-            _ if vector.length > 0 && vector.count > 0 => self.0.push(vector),
-            _ => {}
-        }
-    }
-
-    pub(super) fn finish(self) -> Box<[Vector]> {
-        match self.0.spilled() {
-            true => self.0.into_boxed_slice(),
-            false => self.0[..].into(),
-        }
     }
 }

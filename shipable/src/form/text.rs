@@ -12,7 +12,8 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use super::node::{Node, Span, Vector};
+use super::node::{Node, Span};
+use super::vectors::Vector;
 use super::{Form, Tag};
 
 impl Display for Tag {
@@ -102,10 +103,10 @@ fn times(f: &mut Formatter<'_>, length: u64) -> Result {
 
 fn list<T>(
     f: &mut Formatter<'_>,
-    items: &[T],
-    write: impl Fn(&mut Formatter<'_>, &T) -> Result,
+    items: impl IntoIterator<Item = T>,
+    write: impl Fn(&mut Formatter<'_>, T) -> Result,
 ) -> Result {
-    for (index, item) in items.iter().enumerate() {
+    for (index, item) in items.into_iter().enumerate() {
         if index > 0 {
             f.write_str(", ")?;
         }

@@ -16,7 +16,8 @@ use std::marker::PhantomData;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::node::{Field, Node, Placed, Span, Vector};
+use super::node::{Field, Node, Placed, Span};
+use super::vectors::Vector;
 use super::{Form, Tag, layout};
 use crate::arch::Architecture;
 use crate::basic::{Basic, Leaf};
@@ -26,7 +27,7 @@ use crate::error::{DecodeError, Error};
 /// The limits of a form that is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most bytes of an encoded form. A form takes up to about 16 times as much memory, and 35
+    /// The most bytes of an encoded form. A form takes up to about 22 times as much memory, and 45
     /// times while it is decoded.
     pub bytes: usize,
     /// The greatest depth of nesting.
@@ -155,7 +156,7 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Form, DecodeError>
     }
     // A peer may encode a number in more bytes than it needs. Encoding the form again gives the
     // shortest bytes.
-    Ok(Form::new(builder, nodes.into(), None))
+    Ok(Form::new(builder, nodes))
 }
 
 fn to_wire(index: u32, node: &Node) -> WireNode<impl Serialize, impl Serialize, impl Serialize> {

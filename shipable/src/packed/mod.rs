@@ -17,10 +17,8 @@
 mod count;
 mod xdr;
 
-use std::sync::Arc;
-
 use crate::arch::Architecture;
-use crate::committed::Committed;
+use crate::committed::{Committed, SharedProgram};
 use crate::error::{Class, Error, Result};
 use crate::memory::{View, ViewMut};
 use crate::program::{Partial, Program};
@@ -174,7 +172,7 @@ impl Committed {
     fn made_for<'p>(
         &'p self,
         representation: &Architecture,
-        made: &'p mut Option<Arc<Program>>,
+        made: &'p mut Option<SharedProgram>,
     ) -> Result<&'p Program> {
         match self.architecture().same_representation(representation) {
             true => Ok(self.native()),

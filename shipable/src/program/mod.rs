@@ -16,22 +16,25 @@
 //! order of the type map, which is the order of the stream. No pass reorders them. Displacements
 //! are bytes of the memory's architecture, so a program never ships.
 //!
-//! - `lower` makes a program from a form.
+//! - `lower` makes a program from a form, with `runs`, `tables` and `budget`.
 //! - `cursor` walks the part of a program that a transfer moves.
 //! - `pack` carries out transfers between a memory and a packed stream.
 //! - `step` copies from one typed memory to another.
 //! - `mirror` and `strided` are faster copies for special cases.
 //! - `overlap` and `stretches` answer questions about the memory that a program reaches.
 
+mod budget;
 mod cursor;
 mod lower;
 mod mirror;
 mod op;
 mod overlap;
 mod pack;
+mod runs;
 mod step;
 mod stretches;
 mod strided;
+mod tables;
 mod text;
 
 pub use pack::Partial;
@@ -43,12 +46,12 @@ pub(crate) use lower::lower;
 pub(crate) use pack::describe;
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
 
 pub use crate::error::ConversionError;
-use op::{Body, Op};
+use op::{Body, Loop, Op};
 
 /// The layout of one element of a datatype, in a memory and in a packed stream.
 ///
@@ -84,12 +87,26 @@ pub struct Program {
 }
 
 impl Program {
-    fn new(body: Body, extent: i64) -> Program {
-        let run = match &*body.ops {
+    /// A program without operations, to be filled by `lower`.
+    #[inline(always)]
+    pub(crate) fn empty() -> Program {
+        Program { body: Body::empty(), extent: 0, run: None, overlaps: OnceLock::new() }
+    }
+
+    /// Computes what follows from the operations.
+    fn settle(&mut self, extent: i64) {
+        if let [Op::Loop(Loop { start: 0, count: 1, body, .. })] = &self.body.ops[..] {
+            let body = Arc::clone(body);
+            self.body.ops.clear();
+            self.body = Arc::unwrap_or_clone(body);
+        } else {
+            self.body.settle();
+        }
+        self.extent = extent;
+        self.run = match &*self.body.ops {
             [Op::Block(block)] if block.is_copy() && block.runs() == 1 => Some(block.start),
             _ => None,
         };
-        Program { body, extent, run, overlaps: OnceLock::new() }
     }
 
     /// The bytes of one element in the packed stream.

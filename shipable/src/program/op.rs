@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::basic::Leaf;
 use crate::convert::Conversion;
 use crate::kernels::{Kernel, Offsets};
@@ -70,6 +72,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
+    #[inline]
     pub(crate) fn run(start: i64, item: Item, units: u64, items: u64) -> Block {
         let kernel = Kernel::new(item.pack, units);
         Block { start, dims: [Dim::ONE; 3], kernel, leaf: item.leaf, units, items }
@@ -124,6 +127,33 @@ impl Block {
         }
         true
     }
+}
+
+/// Adds a block to operations. It is filled where it stays: a block that was just written would be
+/// copied before its words have left the store buffer.
+#[inline]
+pub(crate) fn push_block(
+    ops: &mut Ops,
+    start: i64,
+    item: Item,
+    units: u64,
+    items: u64,
+) -> &mut Block {
+    const EMPTY: Block = Block {
+        start: 0,
+        dims: [Dim::ONE; 3],
+        kernel: Kernel::NONE,
+        leaf: None,
+        units: 0,
+        items: 0,
+    };
+    ops.push(Op::Block(EMPTY));
+    let Some(Op::Block(block)) = ops.last_mut() else { unreachable!("a block was pushed") };
+    block.start = start;
+    block.leaf = item.leaf;
+    (block.units, block.items) = (units, items);
+    block.kernel = Kernel::new(item.pack, units);
+    block
 }
 
 /// Whether repeating `dim` at `stride` continues it at an unchanged stride, so that the two
@@ -273,6 +303,18 @@ impl Op {
         }
     }
 
+    /// The bytes of a block whose conversion can fail, in memory or in the stream, whichever is
+    /// more; 0 if it can't. `None` unless the operation is a block of at most one dimension.
+    fn tried(&self) -> Option<u64> {
+        match self {
+            Op::Block(block @ Block { dims: [Dim::ONE, Dim::ONE, _], .. }) => {
+                let run = block.memory_run().max(block.stream_run());
+                Some(if block.leaf.is_none() { 0 } else { block.runs().saturating_mul(run) })
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the operation converts nothing.
     fn copies(&self) -> bool {
         match self {
@@ -305,13 +347,16 @@ pub(crate) struct OpStart {
     pub items: u64,
 }
 
+/// A sequence of operations. Most types have one or two.
+pub(crate) type Ops = SmallVec<[Op; 2]>;
+
 /// A sequence of operations, and totals over them. The totals are stored, because many loops may
 /// share a body.
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
-    pub ops: Box<[Op]>,
+    pub ops: Ops,
     /// The start of every operation except the first.
-    later: Box<[OpStart]>,
+    later: SmallVec<[OpStart; 1]>,
     pub stream: u64,
     pub items: u64,
     pub reach: Range<i64>,
@@ -331,29 +376,46 @@ pub(crate) struct Columnar {
 }
 
 impl Body {
-    pub(crate) fn new(ops: Box<[Op]>) -> Body {
+    pub(crate) fn new(ops: Ops) -> Body {
+        let mut body = Body { ops, ..Body::empty() };
+        body.settle();
+        body
+    }
+
+    /// A body without operations. [`settle`](Body::settle) follows when they are there.
+    #[inline(always)]
+    pub(crate) fn empty() -> Body {
+        Body {
+            ops: Ops::new(),
+            later: SmallVec::new(),
+            stream: 0,
+            items: 0,
+            reach: 0..0,
+            copies: true,
+            columnar: None,
+        }
+    }
+
+    /// Computes the totals from the operations.
+    pub(crate) fn settle(&mut self) {
+        let Body { ops, later, .. } = self;
         let mut end = OpStart { stream: 0, items: 0 };
-        let mut later = Vec::with_capacity(ops.len().saturating_sub(1));
+        let mut all = None;
+        let (mut copies, mut tried) = (true, Some(0));
+        later.reserve_exact(ops.len().saturating_sub(1));
         for (index, op) in ops.iter().enumerate() {
             if index > 0 {
                 later.push(end);
             }
             end = OpStart { stream: end.stream + op.stream(), items: end.items + op.items() };
+            let reach = op.reach();
+            all = Some(all.map_or(reach.clone(), |all| union(all, reach)));
+            copies &= op.copies();
+            tried = tried.zip(op.tried()).map(|(longest, bytes): (u64, u64)| longest.max(bytes));
         }
-        let later = later.into();
-        let reach = ops.iter().map(Op::reach).reduce(union).unwrap_or(0..0);
-        let tried = ops.iter().try_fold(0, |longest, op| match op {
-            Op::Block(block @ Block { dims: [Dim::ONE, Dim::ONE, _], .. }) => {
-                let run = block.memory_run().max(block.stream_run());
-                let bytes = block.runs().saturating_mul(run);
-                Some(if block.leaf.is_none() { longest } else { bytes.max(longest) })
-            }
-            _ => None,
-        });
-        let columnar = tried.filter(|_| ops.len() > 1).map(|tried| Columnar { tried });
-        let copies = ops.iter().all(Op::copies);
-        let (stream, items) = (end.stream, end.items);
-        Body { ops, later, stream, items, reach, copies, columnar }
+        self.columnar = tried.filter(|_| ops.len() > 1).map(|tried| Columnar { tried });
+        self.copies = copies;
+        (self.stream, self.items, self.reach) = (end.stream, end.items, all.unwrap_or(0..0));
     }
 
     /// The bytes of memory from the first byte of the body to past the last one.

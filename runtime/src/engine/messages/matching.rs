@@ -1,8 +1,6 @@
 //! The matching of messages and receives: contexts, envelopes and patterns (MPI-5.0 section 3.2.3).
 
-use std::sync::Arc;
-
-use shipable::{Architecture, Basic, Program, Signature};
+use shipable::{Architecture, Basic, SharedProgram, Signature};
 
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
@@ -168,7 +166,7 @@ impl Arrival {
 
 /// A message's data as elements of a receive's type.
 pub(crate) struct Fit {
-    pub(super) program: Arc<Program>,
+    pub(super) program: SharedProgram,
     /// The number of elements; [`UNDEFINED`] if the message ends within one.
     pub count: i64,
     /// The number of basic elements.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shipable::{Architecture, Partial, Program};
+use shipable::{Architecture, Partial, SharedProgram};
 
 use super::matching::Arrival;
 use crate::error::{Error, ErrorKind, Result, conversion};
@@ -51,7 +51,7 @@ pub(in crate::engine) struct Receiving {
 }
 
 enum Buffer {
-    Typed { program: Arc<Program>, count: u64, lease: Lease, partial: Partial },
+    Typed { program: SharedProgram, count: u64, lease: Lease, partial: Partial },
     Bytes(Vec<u8>),
 }
 

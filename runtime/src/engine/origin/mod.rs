@@ -18,7 +18,7 @@ mod forms;
 
 use std::sync::Arc;
 
-use shipable::{Partial, Program};
+use shipable::{Partial, SharedProgram};
 
 use super::completion::{Ledger, Ticket, Tickets};
 use super::notes::Notes;
@@ -323,7 +323,7 @@ fn aborting() -> Error {
 ///
 /// # Errors
 /// The operation fetches another number of bytes.
-fn answer_program(peer: u32, fetch: &Fetch, length: u64, peers: &Peers) -> Result<Arc<Program>> {
+fn answer_program(peer: u32, fetch: &Fetch, length: u64, peers: &Peers) -> Result<SharedProgram> {
     let due = match &fetch.origin {
         Some(origin) => {
             let program = origin.program(peers.stream_of(peer)?)?;

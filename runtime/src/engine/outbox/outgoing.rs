@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use longshore_transport::{Link, LinkError, Refused};
-use shipable::Program;
+use shipable::SharedProgram;
 
 use crate::engine::operation::Operation;
 use crate::error::{Error, ErrorKind, conversion};
@@ -54,7 +54,7 @@ pub(crate) enum Source {
     /// Elements, which are packed as they are sent.
     Typed {
         /// From the elements' memory to the stream.
-        program: Arc<Program>,
+        program: SharedProgram,
         /// The number of elements.
         count: u64,
         /// Their memory.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use shipable::reduce::{Carry, Op, Stage, Swap};
-use shipable::{Leaf, Program};
+use shipable::{Leaf, SharedProgram};
 
 use super::exposure::Exposure;
 use super::forms::{ReceivedForm, Reducer};
@@ -20,7 +20,7 @@ use crate::wire::{Header, Kind};
 /// An accumulate under way.
 pub(in crate::engine) struct Accumulate {
     reducer: Arc<Reducer>,
-    program: Arc<Program>,
+    program: SharedProgram,
     count: u64,
     lease: Lease,
     carry: Carry,

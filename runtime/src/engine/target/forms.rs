@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use shipable::form::Limits;
 use shipable::reduce::{Op, Reduction, Stage};
-use shipable::{Architecture, Bounds, Form, Leaf, Program, Signature, Tag};
+use shipable::{Architecture, Bounds, Form, Leaf, SharedProgram, Signature, Tag};
 
 use crate::error::{ErrorKind, Result};
 use crate::numbers::Numbers;
@@ -45,9 +45,9 @@ pub(in crate::engine) struct ReceivedForm {
     /// The bounds in this rank's memory.
     bounds: OnceLock<shipable::Result<Bounds>>,
     /// The program from the peer's stream to this rank's memory.
-    incoming: OnceLock<shipable::Result<Arc<Program>>>,
+    incoming: OnceLock<shipable::Result<SharedProgram>>,
     /// The program from this rank's memory to its own stream.
-    outgoing: OnceLock<shipable::Result<Arc<Program>>>,
+    outgoing: OnceLock<shipable::Result<SharedProgram>>,
     /// The bytes that the peer's programs may still take.
     left: Arc<Left>,
     /// The bytes that the two programs of this form take.
@@ -78,13 +78,13 @@ impl ReceivedForm {
         &self,
         memory: &Architecture,
         stream: &Architecture,
-    ) -> Result<&Arc<Program>> {
+    ) -> Result<&SharedProgram> {
         let lowered = self.incoming.get_or_init(|| self.lower(memory, stream));
         Ok(lowered.as_ref().map_err(Clone::clone)?)
     }
 
     /// The program between this rank's memory and a stream in its own representation.
-    pub(in crate::engine) fn packing(&self, memory: &Architecture) -> Result<&Arc<Program>> {
+    pub(in crate::engine) fn packing(&self, memory: &Architecture) -> Result<&SharedProgram> {
         let lowered = self.outgoing.get_or_init(|| self.lower(memory, memory));
         Ok(lowered.as_ref().map_err(Clone::clone)?)
     }
@@ -95,13 +95,13 @@ impl ReceivedForm {
         &self,
         memory: &Architecture,
         stream: &Architecture,
-    ) -> shipable::Result<Arc<Program>> {
+    ) -> shipable::Result<SharedProgram> {
         let before = self.left.0.load(Relaxed);
         let mut left = before;
         let program = self.form.lower_within(memory, stream, &mut left)?;
         self.left.0.store(left, Relaxed);
         self.taken.set(self.taken.get() + (before - left));
-        Ok(Arc::new(program))
+        Ok(program.into())
     }
 
     /// The predefined type of all items, if they have one type.

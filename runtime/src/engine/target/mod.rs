@@ -19,7 +19,7 @@ mod recent;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use shipable::{Partial, Program};
+use shipable::{Partial, SharedProgram};
 
 use super::outbox::{InlineBytes, Outbox, Outgoing, Source};
 use super::peers::{PeerTable, Peers};
@@ -142,7 +142,7 @@ impl Target {
         peer: u32,
         header: &Header,
         peers: &Peers,
-    ) -> Result<(Admitted<'_>, &Arc<Program>)> {
+    ) -> Result<(Admitted<'_>, &SharedProgram)> {
         let admitted = self.admit(peer, header, peers)?;
         let stream = peers.stream_of(peer)?;
         let program = admitted.form.unpacking(&peers.me().architecture, stream)?;
