@@ -198,9 +198,9 @@ mod tests {
     #[test]
     fn special_ranks_and_tags_have_names() {
         let rank = |rank| ErrorKind::Rank { rank, size: 2, null: false }.to_string();
-        assert!(rank(-2).starts_with("no rank ANY_SOURCE in") && rank(-7).contains("rank -7 in"));
-        assert!(ErrorKind::Tag(-1).to_string().starts_with("tag ANY_TAG is only for receives: "));
-        let place = Place { call: "send", target: Some(-1), ..Place::default() };
+        assert!(rank(-1).starts_with("no rank ANY_SOURCE in") && rank(-7).contains("rank -7 in"));
+        assert!(ErrorKind::Tag(-2).to_string().starts_with("tag ANY_TAG is only for receives: "));
+        let place = Place { call: "send", target: Some(-3), ..Place::default() };
         assert_eq!(place.to_string(), "send at rank 0, target PROC_NULL");
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use shipable::Tag;
 
 /// The version of the wire format. All ranks of a job must have the same one.
-pub(crate) const PROTOCOL: u32 = 6;
+pub(crate) const PROTOCOL: u32 = 7;
 
 /// Bytes of the longest control message.
 pub(crate) const CONTROL_LIMIT: usize = 4096;

@@ -5,7 +5,7 @@ macro_rules! classes {
         /// An MPI error class (MPI-5.0 section 9.4).
         ///
         /// Every error has a class, so a C interface can map errors without knowing each of them.
-        /// The discriminant is the class's wire code, not MPI's constant. It never changes.
+        /// The discriminant is MPI's constant in the standard ABI, and the class's wire code.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         #[allow(missing_docs)]
@@ -69,24 +69,25 @@ classes! {
     NoSpace = 41;
     NoSuchFile = 42;
     Port = 43;
-    ProcAborted = 44;
-    Quota = 45;
-    ReadOnly = 46;
-    RmaAttach = 47;
-    RmaConflict = 48;
-    RmaFlavor = 49;
-    RmaRange = 50;
-    RmaShared = 51;
-    RmaSync = 52;
-    Service = 53;
-    Session = 54;
-    Size = 55;
-    Spawn = 56;
-    UnsupportedDatarep = 57;
-    UnsupportedOperation = 58;
+    Quota = 44;
+    ReadOnly = 45;
+    RmaAttach = 46;
+    RmaConflict = 47;
+    RmaRange = 48;
+    RmaShared = 49;
+    RmaSync = 50;
+    Service = 51;
+    Size = 52;
+    Spawn = 53;
+    UnsupportedDatarep = 54;
+    UnsupportedOperation = 55;
+    Win = 56;
+    RmaFlavor = 57;
+    ProcAborted = 58;
     ValueTooLarge = 59;
-    Win = 60;
+    Session = 60;
     Errhandler = 61;
+    Abi = 62;
 }
 
 impl Class {
@@ -117,8 +118,8 @@ mod tests {
         for &class in Class::ALL {
             assert_eq!(Class::from_wire(class.wire()), Some(class));
         }
-        assert_eq!((Class::Buffer.wire(), Class::Errhandler.wire()), (1, 61));
-        assert_eq!((Class::from_wire(0), Class::from_wire(61 + 1)), (None, None));
+        assert_eq!((Class::Buffer.wire(), Class::Abi.wire()), (1, 62));
+        assert_eq!((Class::from_wire(0), Class::from_wire(62 + 1)), (None, None));
     }
 
     #[test]

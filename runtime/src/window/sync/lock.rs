@@ -26,7 +26,7 @@ impl LockType {
     /// ```
     /// use longshore::{Class, LockType};
     ///
-    /// assert_eq!(LockType::from_number(234)?, LockType::Exclusive);
+    /// assert_eq!(LockType::from_number(301)?, LockType::Exclusive);
     /// assert_eq!(LockType::from_number(0).unwrap_err().class(), Class::Locktype);
     /// # Ok::<(), longshore::Error>(())
     /// ```
@@ -35,8 +35,8 @@ impl LockType {
     /// LOCKTYPE for another number.
     pub fn from_number(number: i32) -> Result<LockType> {
         match number {
-            234 => Ok(LockType::Exclusive),
-            235 => Ok(LockType::Shared),
+            301 => Ok(LockType::Exclusive),
+            302 => Ok(LockType::Shared),
             _ => Err(ErrorKind::LockType(number).into()),
         }
     }
