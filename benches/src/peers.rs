@@ -25,8 +25,8 @@ const SOURCES: [(&str, &str); 7] = [
     ("outcome.c", include_str!("../peers/outcome.c")),
     ("windows.c", include_str!("../peers/windows.c")),
     ("types.c", include_str!("../peers/types.c")),
-    ("notation.h", include_str!("../../shipable/examples/differential/notation.h")),
-    ("basics.h", include_str!("../../shipable/examples/differential/basics.h")),
+    ("notation.h", include_str!("../peers/notation.h")),
+    ("basics.h", include_str!("../peers/basics.h")),
 ];
 
 /// A library without an answer for this time hangs. It exceeds the 60 s after which ranks that hang

@@ -164,6 +164,6 @@ pub use window::{
 
 /// Runs the Rust code blocks of the documentation pages as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/datatypes.md")]
-#[doc = include_str!("../../docs/windows.md")]
+#[doc = include_str!("../docs/datatypes.md")]
+#[doc = include_str!("../docs/windows.md")]
 struct Pages;

@@ -1,0 +1,1 @@
+../../shipable/examples/differential/basics.h
