@@ -3,7 +3,7 @@
 use shipable::Element;
 use shipable::reduce::{Carry, Reduction, Sides, Stage, Swap};
 
-use super::span::{OVERFLOW, Span, Typed};
+use super::span::{OVERFLOW, Span, Typed, of_word};
 
 impl Span {
     /// Combines packed operands with typed memory, as [`Reduction::take`].
@@ -78,9 +78,31 @@ impl Span {
         compare: &T,
         new: &T,
     ) -> Option<T> {
-        let old = self.peek::<T>(at)?;
         let (compare, new) = (Span::of_value(compare), Span::of_value(new));
-        self.swap_found(swap, at, compare, new, Span::of_value(&old)).then_some(old)
+        match size_of::<T>() {
+            8 => self.swap_word::<T, u64>(swap, at, compare, new),
+            4 => self.swap_word::<T, u32>(swap, at, compare, new),
+            2 => self.swap_word::<T, u16>(swap, at, compare, new),
+            1 => self.swap_word::<T, u8>(swap, at, compare, new),
+            _ => {
+                let old = self.peek::<T>(at)?;
+                self.swap_views(swap, at, compare, new).then_some(old)
+            }
+        }
+    }
+
+    /// [`compare_and_swap`](Span::compare_and_swap) of an element with the length of the word `W`.
+    #[inline(always)]
+    fn swap_word<T: Element, W: Element + Into<u64>>(
+        self,
+        swap: &Swap,
+        at: i64,
+        compare: Span,
+        new: Span,
+    ) -> Option<T> {
+        let (found, wanted) = (self.peek::<W>(at)?, compare.peek::<W>(0)?);
+        let differs = !swap.is_equal(wanted.into(), found.into());
+        (differs || self.copy_run(at, new, 0, new.len)).then(|| of_word(found))
     }
 
     /// Compares and swaps the element at displacement `at`, and copies its earlier value to `old`;

@@ -189,9 +189,14 @@ impl Span {
     /// The value at a displacement, if the memory has it.
     #[inline(always)]
     pub(crate) fn peek<T: Element>(self, at: i64) -> Option<T> {
-        let mut value = zeroed::<T>();
-        let room = Span::of(&raw mut value, 1);
-        room.copy_run(0, self, at, room.len).then_some(value)
+        let at = self.origin.checked_add(at)?;
+        if at < 0 || (self.len as i64).checked_sub(at)? < size_of::<T>() as i64 {
+            return None;
+        }
+        let place = self.start.wrapping_add(at as usize);
+        // SAFETY: the bytes are in the span's memory, as checked, which the module's rules keep
+        // alive. Every bit pattern is a value of an `Element`.
+        Some(unsafe { shipable::kernels::load_value(place) })
     }
 
     /// Copies `len` bytes from displacement `from_at` of `from` to displacement `at` of this span.
@@ -251,4 +256,15 @@ pub(crate) struct Typed<'a> {
 pub(crate) fn zeroed<T: Element>() -> T {
     // SAFETY: every bit pattern is a value of an `Element`.
     unsafe { std::mem::zeroed() }
+}
+
+/// The element with the bytes of a word.
+///
+/// # Panics
+/// If the element hasn't the length of the word.
+#[inline(always)]
+pub(super) fn of_word<T: Element, W: Element + Into<u64>>(word: W) -> T {
+    assert_eq!(size_of::<T>(), size_of::<W>());
+    // SAFETY: a word has no padding, and every bit pattern is a value of an `Element`.
+    unsafe { std::mem::transmute_copy(&word) }
 }

@@ -9,6 +9,12 @@
 
 use std::marker::PhantomData;
 
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+use super::access::Avx2;
+#[rustversion::since(1.89)]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+use super::access::Avx512;
+use super::access::{Baseline, Number, Set};
 use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::memory::{OutOfBounds, View, ViewMut};
 use crate::reduce::Op;
@@ -93,8 +99,8 @@ impl Fold {
 trait Loop {
     /// # Safety
     ///
-    /// See [`LoopFn`].
-    unsafe fn run(operands: *const u8, target: *mut u8, count: usize);
+    /// See [`LoopFn`]. The instruction set is `S`.
+    unsafe fn run<S: Set>(operands: *const u8, target: *mut u8, count: usize);
 }
 
 /// # Safety
@@ -102,7 +108,7 @@ trait Loop {
 /// See [`LoopFn`].
 unsafe fn baseline<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
     // SAFETY: the caller's promise.
-    unsafe { L::run(operands, target, count) }
+    unsafe { L::run::<Baseline>(operands, target, count) }
 }
 
 /// # Safety
@@ -112,7 +118,7 @@ unsafe fn baseline<L: Loop>(operands: *const u8, target: *mut u8, count: usize) 
 #[target_feature(enable = "avx2")]
 unsafe fn avx2<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
     // SAFETY: the caller's promise.
-    unsafe { L::run(operands, target, count) }
+    unsafe { L::run::<Avx2>(operands, target, count) }
 }
 
 /// # Safety
@@ -123,7 +129,7 @@ unsafe fn avx2<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn avx512<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
     // SAFETY: the caller's promise.
-    unsafe { L::run(operands, target, count) }
+    unsafe { L::run::<Avx512>(operands, target, count) }
 }
 
 /// The loop with registers of 64 bytes, if the processor has them (docs/tuning.md, "Folds in
@@ -155,7 +161,7 @@ fn body<L: Loop>() -> LoopFn {
 }
 
 /// A number that the machine computes with.
-trait Word: Copy + PartialOrd {
+trait Word: Number + PartialOrd {
     const ZERO: Self;
     const ONE: Self;
     fn swapped(self) -> Self;
@@ -201,8 +207,8 @@ words!(1 |word| f64::from_bits(word.to_bits().swap_bytes()); add mul sub: f64);
 /// A word must be readable.
 #[inline(always)]
 unsafe fn load<T: Word, const SWAPPED: bool>(from: *const u8) -> T {
-    // SAFETY: the caller's promise; every bit pattern is a word, and no alignment is needed.
-    let word = unsafe { from.cast::<T>().read_unaligned() };
+    // SAFETY: the caller's promise.
+    let word = unsafe { T::load(from) };
     if SWAPPED { word.swapped() } else { word }
 }
 
@@ -212,7 +218,7 @@ unsafe fn load<T: Word, const SWAPPED: bool>(from: *const u8) -> T {
 #[inline(always)]
 unsafe fn store<T: Word, const SWAPPED: bool>(to: *mut u8, word: T) {
     // SAFETY: the caller's promise.
-    unsafe { to.cast::<T>().write_unaligned(if SWAPPED { word.swapped() } else { word }) };
+    unsafe { if SWAPPED { word.swapped() } else { word }.store(to) };
 }
 
 /// The result of combining an operand with the value at the target.
@@ -275,17 +281,75 @@ struct Words<T, C, const FROM: bool, const AT: bool>(PhantomData<(T, C)>);
 
 impl<T: Word, C: Combine<T>, const FROM: bool, const AT: bool> Loop for Words<T, C, FROM, AT> {
     #[inline(always)]
-    unsafe fn run(operands: *const u8, target: *mut u8, count: usize) {
-        for index in 0..count {
-            let at = index * size_of::<T>();
-            // SAFETY: the caller's promise: element `index` is below `count`.
-            unsafe {
-                let current = target.add(at);
-                let operand = load::<T, FROM>(operands.add(at));
-                store::<T, AT>(current, C::combine(operand, load::<T, AT>(current)));
+    unsafe fn run<S: Set>(operands: *const u8, target: *mut u8, count: usize) {
+        let combine = |operand: T, current: T| {
+            let of = |word: T, swapped: bool| if swapped { word.swapped() } else { word };
+            of(C::combine(of(operand, FROM), of(current, AT)), AT)
+        };
+        // SAFETY: the caller's promise.
+        unsafe { fold_lanes::<S, T>(operands, target, count, combine, T::load, T::store) };
+    }
+}
+
+/// Combines elements as lanes of the widest registers, then the rest one by one.
+///
+/// # Safety
+///
+/// See [`LoopFn`]. `load` and `store` must access one element.
+#[inline(always)]
+unsafe fn fold_lanes<S: Set, T: Copy>(
+    operands: *const u8,
+    target: *mut u8,
+    count: usize,
+    combine: impl Fn(T, T) -> T,
+    load: unsafe fn(*const u8) -> T,
+    store: unsafe fn(T, *mut u8),
+) {
+    let (wide, bytes) = (size_of::<S::Wide>(), count * size_of::<T>());
+    let each = |operands, current| each_lane::<S, T>(operands, current, &combine);
+    let mut at = 0;
+    // SAFETY: the caller's promise: every access lies within `bytes`.
+    unsafe {
+        if bytes >= wide && wide >= size_of::<T>() {
+            while at + 4 * wide <= bytes {
+                let [a, b, c, d] = S::load_four(operands.add(at));
+                let [e, f, g, h] = S::load_four(target.add(at));
+                let combined = [each(a, e), each(b, f), each(c, g), each(d, h)];
+                S::store_four(target.add(at), combined);
+                at += 4 * wide;
+            }
+            while at + wide <= bytes {
+                let combined = each(S::load(operands.add(at)), S::load(target.add(at)));
+                S::store(target.add(at), combined);
+                at += wide;
             }
         }
+        while at < bytes {
+            let combined = combine(load(operands.add(at)), load(target.add(at)));
+            store(combined, target.add(at));
+            at += size_of::<T>();
+        }
     }
+}
+
+/// Combines the lanes of two registers. The compiler makes this the machine's instructions on whole
+/// registers.
+#[inline(always)]
+fn each_lane<S: Set, T: Copy>(
+    operands: S::Wide,
+    mut current: S::Wide,
+    combine: impl Fn(T, T) -> T,
+) -> S::Wide {
+    let (operands, lanes) = ((&raw const operands).cast::<T>(), (&raw mut current).cast::<T>());
+    for lane in 0..size_of::<S::Wide>() / size_of::<T>() {
+        // SAFETY: the lane lies within both local registers. Every bit pattern is an element.
+        unsafe {
+            let combined =
+                combine(operands.add(lane).read_unaligned(), lanes.add(lane).read_unaligned());
+            lanes.add(lane).write_unaligned(combined);
+        }
+    }
+    current
 }
 
 /// Packed pairs of a value and an index, for MAXLOC and MINLOC.
@@ -293,7 +357,7 @@ struct Pairs<V, I, const MAX: bool, const SWAPPED: bool>(PhantomData<(V, I)>);
 
 impl<V: Word, I: Word, const MAX: bool, const SWAPPED: bool> Loop for Pairs<V, I, MAX, SWAPPED> {
     #[inline(always)]
-    unsafe fn run(operands: *const u8, target: *mut u8, count: usize) {
+    unsafe fn run<S: Set>(operands: *const u8, target: *mut u8, count: usize) {
         let (value, pair) = (size_of::<V>(), size_of::<V>() + size_of::<I>());
         for index in 0..count {
             // SAFETY: the caller's promise: element `index` is below `count`.
@@ -317,19 +381,37 @@ struct Products<T, const SWAPPED: bool>(PhantomData<T>);
 
 impl<T: Word, const SWAPPED: bool> Loop for Products<T, SWAPPED> {
     #[inline(always)]
-    unsafe fn run(operands: *const u8, target: *mut u8, count: usize) {
-        let part = size_of::<T>();
-        for index in 0..count {
-            let at = 2 * index * part;
-            // SAFETY: the caller's promise: element `index` is below `count`.
-            unsafe {
-                let (from, to) = (operands.add(at), target.add(at));
-                let (a, b) = (load::<T, SWAPPED>(to), load::<T, SWAPPED>(to.add(part)));
-                let (c, d) = (load::<T, SWAPPED>(from), load::<T, SWAPPED>(from.add(part)));
-                store::<T, SWAPPED>(to, a.product(c).difference(b.product(d)));
-                store::<T, SWAPPED>(to.add(part), a.product(d).sum(b.product(c)));
-            }
-        }
+    unsafe fn run<S: Set>(operands: *const u8, target: *mut u8, count: usize) {
+        let of = |word: T| if SWAPPED { word.swapped() } else { word };
+        let combine = |operand: [T; 2], current: [T; 2]| {
+            let ([a, b], [c, d]) = (current.map(of), operand.map(of));
+            let real = a.product(c).difference(b.product(d));
+            let imaginary = a.product(d).sum(b.product(c));
+            [real, imaginary].map(of)
+        };
+        // SAFETY: the caller's promise.
+        unsafe { fold_lanes::<S, [T; 2]>(operands, target, count, combine, load_two, store_two) };
+    }
+}
+
+/// # Safety
+///
+/// Two words must be readable.
+#[inline(always)]
+unsafe fn load_two<T: Word>(from: *const u8) -> [T; 2] {
+    // SAFETY: the caller's promise.
+    unsafe { [T::load(from), T::load(from.add(size_of::<T>()))] }
+}
+
+/// # Safety
+///
+/// Two words must be writable.
+#[inline(always)]
+unsafe fn store_two<T: Word>([first, second]: [T; 2], to: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        first.store(to);
+        second.store(to.add(size_of::<T>()));
     }
 }
 

@@ -5,9 +5,9 @@
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
-use std::ptr;
 
-use super::loops::Rows;
+use super::access::{Baseline, Number, Set};
+use super::loops::{Rows, copy_run};
 use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::convert::{Conversion, Ends, MAX_SIZE, ValueError};
 
@@ -138,6 +138,22 @@ unsafe fn runs<I: FastPath>(
     Ok(())
 }
 
+/// Copies one unit. A long one goes in one piece, in which the processor forwards it to its reader.
+///
+/// # Safety
+///
+/// `len` bytes must be readable from `from` and writable from `to`.
+#[inline(always)]
+unsafe fn copy_unit(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match len {
+            16 => Baseline::copy::<16>(from, to),
+            _ => copy_run(from, to, len),
+        }
+    }
+}
+
 /// Converts one unit in local buffers, since no reference to shared memory may exist.
 ///
 /// # Safety
@@ -147,10 +163,10 @@ unsafe fn apply(conversion: Conversion, from: *const u8, to: *mut u8) -> Result<
     let (from_size, to_size) = (conversion.from_size() as usize, conversion.to_size() as usize);
     let (mut before, mut after) = ([0; MAX_SIZE], [0; MAX_SIZE]);
     // SAFETY: the caller's promise. No unit exceeds MAX_SIZE.
-    unsafe { ptr::copy(from, before.as_mut_ptr(), from_size) };
+    unsafe { copy_unit(from, before.as_mut_ptr(), from_size) };
     conversion.apply(&before[..from_size], &mut after[..to_size])?;
     // SAFETY: the caller's promise. No unit exceeds MAX_SIZE.
-    unsafe { ptr::copy(after.as_ptr(), to, to_size) };
+    unsafe { copy_unit(after.as_ptr(), to, to_size) };
     Ok(())
 }
 
@@ -204,33 +220,58 @@ impl<const F: usize, const T: usize> ResizePath<F, T> {
 impl<const F: usize, const T: usize> FastPath for ResizePath<F, T> {
     #[inline(always)]
     unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
-        // SAFETY: the caller's promise: a unit has F bytes before the conversion.
-        let bytes = unsafe { from.cast::<[u8; F]>().read_unaligned() };
-        let mut wide = [0; 8];
-        wide[..F].copy_from_slice(&bytes);
         let above = 64 - 8 * F as u32;
-        // Move the bytes to the top, then put them in order, then shift back with or without sign.
-        let bits = u64::from_le_bytes(wide) << above;
-        let bits = if self.from_swapped != cfg!(target_endian = "big") {
-            bits.swap_bytes() << above
-        } else {
-            bits
-        };
+        // SAFETY: the caller's promise: a unit has F bytes before the conversion.
+        let bits = unsafe { load_unit::<F>(from) } << above;
+        // The bytes are at the top, from where they are shifted back with or without sign.
+        let bits = if self.from_swapped { bits.swap_bytes() << above } else { bits };
         let value = if self.signed { bits as i64 >> above } else { (bits >> above) as i64 };
         if value < self.least || value > self.greatest {
             return false;
         }
         let bits = value as u64;
-        let bits = if self.to_swapped != cfg!(target_endian = "big") {
-            bits.swap_bytes() >> (64 - 8 * T as u32)
-        } else {
-            bits
-        };
-        let mut bytes = [0; T];
-        bytes.copy_from_slice(&bits.to_le_bytes()[..T]);
+        let bits = if self.to_swapped { bits.swap_bytes() >> (64 - 8 * T as u32) } else { bits };
         // SAFETY: the caller's promise: a unit has T bytes after the conversion.
-        unsafe { to.cast::<[u8; T]>().write_unaligned(bytes) };
+        unsafe { store_unit::<T>(to, bits) };
         true
+    }
+}
+
+/// Loads an integer of `F` bytes: 1, 2, 4 or 8.
+///
+/// # Safety
+///
+/// `F` bytes must be readable.
+#[inline(always)]
+unsafe fn load_unit<const F: usize>(from: *const u8) -> u64 {
+    const { assert!(matches!(F, 1 | 2 | 4 | 8)) }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match F {
+            1 => u8::load(from).into(),
+            2 => u16::load(from).into(),
+            4 => u32::load(from).into(),
+            _ => u64::load(from),
+        }
+    }
+}
+
+/// Stores the lower bits as an integer of `T` bytes: 1, 2, 4 or 8.
+///
+/// # Safety
+///
+/// `T` bytes must be writable.
+#[inline(always)]
+unsafe fn store_unit<const T: usize>(to: *mut u8, bits: u64) {
+    const { assert!(matches!(T, 1 | 2 | 4 | 8)) }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match T {
+            1 => (bits as u8).store(to),
+            2 => (bits as u16).store(to),
+            4 => (bits as u32).store(to),
+            _ => bits.store(to),
+        }
     }
 }
 
@@ -245,9 +286,9 @@ struct HardwareFloat<F> {
 /// A format of the hardware that converts to the other one.
 trait Hardware {
     /// The bits of a value in this format.
-    type Image;
+    type Image: Number;
     /// The bits of a value in the other format.
-    type Other;
+    type Other: Number;
 
     /// Converts bits to the other format. The flags mark the sides in the other byte order.
     /// `None` if the result isn't finite.
@@ -285,13 +326,13 @@ impl<F: Hardware> FastPath for HardwareFloat<F> {
     #[inline(always)]
     unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
         // SAFETY: the caller's promise: a unit is an image of this format before the conversion.
-        let image = unsafe { from.cast::<F::Image>().read_unaligned() };
+        let image = unsafe { F::Image::load(from) };
         let Some(image) = F::convert(image, self.from_swapped, self.to_swapped) else {
             return false;
         };
         // SAFETY: the caller's promise: a unit is an image of the other format after the
         // conversion.
-        unsafe { to.cast::<F::Other>().write_unaligned(image) };
+        unsafe { image.store(to) };
         true
     }
 }

@@ -6,6 +6,9 @@ use std::hint::black_box;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use std::ops::RangeInclusive;
 
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+use super::access::Avx2;
+use super::access::{Baseline, Set};
 use super::moves::{Copy, CopyAny, CopyChunks, CopyPair, Fixed, LINE, Move, Swap};
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use super::moves::{CopyLines, CopyLong};
@@ -127,11 +130,11 @@ impl Loops {
 ///
 /// See [`Loops`].
 #[inline(always)]
-unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
+unsafe fn grid<M: Move, S: Set>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     for _ in 0..rows.counts[0] {
         // SAFETY: the caller's promise. Pointers wrap, because the step after the last run may
         // leave the memory.
-        unsafe { row::<M>(rows, from, to) };
+        unsafe { row::<M, S>(rows, from, to) };
         from = from.wrapping_offset(rows.from[0]);
         to = to.wrapping_offset(rows.to[0]);
     }
@@ -155,7 +158,12 @@ fn column_offsets(rows: &Rows) -> [[isize; 2]; COLUMNS] {
 ///
 /// See [`Loops`].
 #[inline(always)]
-unsafe fn tiled<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8, grid: GridLoop) {
+unsafe fn tiled<M: Move, S: Set>(
+    rows: &Rows,
+    mut from: *const u8,
+    mut to: *mut u8,
+    grid: GridLoop,
+) {
     let ([outer, inner], run) = (rows.counts, rows.run);
     let at = column_offsets(rows);
     for _ in 0..inner / COLUMNS {
@@ -164,7 +172,7 @@ unsafe fn tiled<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8, grid
             for [from_at, to_at] in at {
                 // SAFETY: the caller's promise. Pointers wrap as in `grid`.
                 unsafe {
-                    M::run(row_from.wrapping_offset(from_at), row_to.wrapping_offset(to_at), run);
+                    M::run_at::<S>(row_from, from_at, row_to, to_at, run);
                 }
             }
             row_from = row_from.wrapping_offset(rows.from[0]);
@@ -197,7 +205,7 @@ fn multiples(stride: isize) -> [isize; 3] {
 ///
 /// See [`Loops`].
 #[inline(always)]
-unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
+unsafe fn row<M: Move, S: Set>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     let ([_, from_stride], [_, to_stride], run) = (rows.from, rows.to, rows.run);
     let mut left = rows.counts[1];
     if left >= 4 && !M::LOOPS {
@@ -206,10 +214,10 @@ unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
         while left >= 4 {
             // SAFETY: the caller's promise.
             unsafe {
-                M::run(from, to, run);
-                M::run(from.wrapping_offset(from_stride), to.wrapping_offset(to_stride), run);
-                M::run(from.wrapping_offset(from_2), to.wrapping_offset(to_2), run);
-                M::run(from.wrapping_offset(from_3), to.wrapping_offset(to_3), run);
+                M::run::<S>(from, to, run);
+                M::run_at::<S>(from, from_stride, to, to_stride, run);
+                M::run_at::<S>(from, from_2, to, to_2, run);
+                M::run_at::<S>(from, from_3, to, to_3, run);
             }
             from = from.wrapping_offset(from_4);
             to = to.wrapping_offset(to_4);
@@ -218,7 +226,7 @@ unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     }
     for _ in 0..left {
         // SAFETY: the caller's promise.
-        unsafe { M::run(from, to, run) };
+        unsafe { M::run::<S>(from, to, run) };
         from = from.wrapping_offset(from_stride);
         to = to.wrapping_offset(to_stride);
     }
@@ -228,10 +236,10 @@ unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
 ///
 /// See [`Loops`].
 #[inline(always)]
-unsafe fn gather<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mut u8) {
+unsafe fn gather<M: Move, S: Set>(offsets: &[i64], run: usize, from: *const u8, to: *mut u8) {
     for (i, &offset) in offsets.iter().enumerate() {
         // SAFETY: the caller's promise.
-        unsafe { M::run(from.wrapping_offset(offset as isize), to.wrapping_add(i * run), run) };
+        unsafe { M::run_at::<S>(from, offset as isize, to, (i * run) as isize, run) };
     }
 }
 
@@ -239,10 +247,10 @@ unsafe fn gather<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mut
 ///
 /// See [`Loops`].
 #[inline(always)]
-unsafe fn scatter<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mut u8) {
+unsafe fn scatter<M: Move, S: Set>(offsets: &[i64], run: usize, from: *const u8, to: *mut u8) {
     for (i, &offset) in offsets.iter().enumerate() {
         // SAFETY: the caller's promise.
-        unsafe { M::run(from.wrapping_add(i * run), to.wrapping_offset(offset as isize), run) };
+        unsafe { M::run_at::<S>(from, (i * run) as isize, to, offset as isize, run) };
     }
 }
 
@@ -250,17 +258,17 @@ unsafe fn scatter<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mu
 ///
 /// See [`Loops`].
 #[inline(always)]
-unsafe fn mirror<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mut u8) {
+unsafe fn mirror<M: Move, S: Set>(offsets: &[i64], run: usize, from: *const u8, to: *mut u8) {
     for &offset in offsets {
         let offset = offset as isize;
         // SAFETY: the caller's promise.
-        unsafe { M::run(from.wrapping_offset(offset), to.wrapping_offset(offset), run) };
+        unsafe { M::run_at::<S>(from, offset, to, offset, run) };
     }
 }
 
 /// Makes a module with the loops compiled for one instruction set.
 macro_rules! instruction_set {
-    ($name:ident, $($attribute:meta)?) => {
+    ($name:ident: $set:ident $(, $attribute:meta)?) => {
         mod $name {
             use super::{Loops, Move, Rows};
 
@@ -270,7 +278,7 @@ macro_rules! instruction_set {
             $(#[$attribute])?
             pub(super) unsafe fn run<M: Move>(from: *const u8, to: *mut u8, run: usize) {
                 // SAFETY: the caller's promise.
-                unsafe { M::run(from, to, run) }
+                unsafe { M::run::<super::$set>(from, to, run) }
             }
 
             /// # Safety
@@ -279,7 +287,7 @@ macro_rules! instruction_set {
             $(#[$attribute])?
             pub(super) unsafe fn grid<M: Move>(rows: &Rows, from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
-                unsafe { super::grid::<M>(rows, from, to) }
+                unsafe { super::grid::<M, super::$set>(rows, from, to) }
             }
 
             /// # Safety
@@ -288,7 +296,7 @@ macro_rules! instruction_set {
             $(#[$attribute])?
             unsafe fn tiled<M: Move>(rows: &Rows, from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
-                unsafe { super::tiled::<M>(rows, from, to, grid::<M>) }
+                unsafe { super::tiled::<M, super::$set>(rows, from, to, grid::<M>) }
             }
 
             /// # Safety
@@ -297,7 +305,7 @@ macro_rules! instruction_set {
             $(#[$attribute])?
             unsafe fn gather<M: Move>(table: &[i64], run: usize, from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
-                unsafe { super::gather::<M>(table, run, from, to) }
+                unsafe { super::gather::<M, super::$set>(table, run, from, to) }
             }
 
             /// # Safety
@@ -306,7 +314,7 @@ macro_rules! instruction_set {
             $(#[$attribute])?
             unsafe fn scatter<M: Move>(table: &[i64], run: usize, from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
-                unsafe { super::scatter::<M>(table, run, from, to) }
+                unsafe { super::scatter::<M, super::$set>(table, run, from, to) }
             }
 
             /// # Safety
@@ -315,7 +323,7 @@ macro_rules! instruction_set {
             $(#[$attribute])?
             unsafe fn mirror<M: Move>(table: &[i64], run: usize, from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
-                unsafe { super::mirror::<M>(table, run, from, to) }
+                unsafe { super::mirror::<M, super::$set>(table, run, from, to) }
             }
 
             pub(super) const fn loops<M: Move>() -> &'static Loops {
@@ -333,9 +341,9 @@ macro_rules! instruction_set {
     };
 }
 
-instruction_set!(baseline,);
+instruction_set!(baseline: Baseline);
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-instruction_set!(avx2, target_feature(enable = "avx2"));
+instruction_set!(avx2: Avx2, target_feature(enable = "avx2"));
 /// Loops with the zmm registers of AVX-512. Each holds a whole cache line.
 #[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
@@ -343,9 +351,10 @@ mod zmm {
     use std::sync::LazyLock;
 
     use super::*;
+    use crate::kernels::access::Avx512;
     use crate::kernels::x86::Masked;
 
-    instruction_set!(avx512, target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl"));
+    instruction_set!(avx512: Avx512, target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl"));
 
     /// The loops that copy runs of 1 to `MOST` bytes with one masked load and store each. `None` if
     /// the processor has no masks.
@@ -516,16 +525,16 @@ pub unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise. Each move is made for the lengths of its arm.
     unsafe {
         match len {
-            8 => Copy::<8>::run(from, to, len),
-            1 => Copy::<1>::run(from, to, len),
-            2 => Copy::<2>::run(from, to, len),
-            4..=7 => CopyPair::<4>::run(from, to, len),
-            9..=16 => CopyPair::<8>::run(from, to, len),
-            17..=32 => CopyPair::<16>::run(from, to, len),
-            33..=64 => CopyPair::<32>::run(from, to, len),
-            65..=128 => CopyPair::<64>::run(from, to, len),
+            8 => Copy::<8>::run::<Baseline>(from, to, len),
+            1 => Copy::<1>::run::<Baseline>(from, to, len),
+            2 => Copy::<2>::run::<Baseline>(from, to, len),
+            4..=7 => CopyPair::<4>::run::<Baseline>(from, to, len),
+            9..=16 => CopyPair::<8>::run::<Baseline>(from, to, len),
+            17..=32 => CopyPair::<16>::run::<Baseline>(from, to, len),
+            33..=64 => CopyPair::<32>::run::<Baseline>(from, to, len),
+            65..=128 => CopyPair::<64>::run::<Baseline>(from, to, len),
             129.. => copy_long(from, to, len),
-            _ => CopyAny::run(from, to, len),
+            _ => CopyAny::run::<Baseline>(from, to, len),
         }
     }
 }
@@ -546,7 +555,7 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
                 false => avx2::run::<CopyLong>(from, to, len),
             };
         }
-        CopyAny::run(from, to, len);
+        CopyAny::run::<Baseline>(from, to, len);
     }
 }
 

@@ -5,6 +5,7 @@
 //! table of [`Offsets`] on one side or on both. Const generics make the loops. They are keyed by
 //! width in bytes, never by basic type.
 //!
+//! - `access`: the loads and stores of all others.
 //! - `moves`: the move of one run, which copies or swaps 1, 2, 4, 8, 16, 32, 64 or any number of
 //!   bytes.
 //! - `loops`: the loops around a move, and the choice of an instruction set at run time.
@@ -16,6 +17,7 @@
 //! and target overlap, the bytes in the overlap are unspecified afterwards.
 #![allow(unsafe_code)]
 
+mod access;
 pub(crate) mod fold;
 mod items;
 mod loops;
@@ -27,6 +29,7 @@ use std::ops::Range;
 
 use crate::convert::{Conversion, ValueError};
 use crate::memory::{OutOfBounds, View, ViewMut};
+pub use access::load_value;
 use items::RunLayout;
 pub use loops::copy_run;
 use loops::{GridLoop, Loops, Rows};

@@ -1,13 +1,13 @@
 //! Moves: the copy or swap of a single run.
 //!
-//! A move reads and writes through raw pointers, without alignment. It makes no reference to shared
-//! memory, and a source that overlaps its target isn't undefined behaviour.
+//! A move reads and writes without alignment, by the accesses of [`access`](super::access). It makes
+//! no reference to shared memory, and a source that overlaps its target isn't undefined behaviour.
 #![allow(unsafe_code)]
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use std::ops::Range;
-use std::ptr;
 
+use super::access::{Number, Set, copy_any};
 use crate::convert::Unit;
 
 /// The bytes of a cache line on most machines.
@@ -18,13 +18,31 @@ pub(super) trait Move {
     /// Whether the move contains a loop. Otherwise it is a few instructions.
     const LOOPS: bool = false;
 
-    /// Moves `run` bytes.
+    /// Moves `run` bytes with the registers of `S`.
     ///
     /// # Safety
     ///
     /// `run` bytes must be readable from `from` and writable from `to`. The move must be made for
-    /// runs of this length.
-    unsafe fn run(from: *const u8, to: *mut u8, run: usize);
+    /// runs of this length. The processor must have the instruction set `S`.
+    unsafe fn run<S: Set>(from: *const u8, to: *mut u8, run: usize);
+
+    /// Moves `run` bytes between displacements from the pointers. For the shortest moves, this
+    /// saves the instructions that add them.
+    ///
+    /// # Safety
+    ///
+    /// See [`run`](Move::run).
+    #[inline(always)]
+    unsafe fn run_at<S: Set>(
+        from: *const u8,
+        from_at: isize,
+        to: *mut u8,
+        to_at: isize,
+        run: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::run::<S>(from.wrapping_offset(from_at), to.wrapping_offset(to_at), run) }
+    }
 }
 
 /// Copies exactly `W` bytes.
@@ -66,20 +84,25 @@ pub(super) struct Fixed<M, const W: usize>(M);
 
 impl<const W: usize> Move for Copy<W> {
     #[inline(always)]
-    unsafe fn run(from: *const u8, to: *mut u8, _: usize) {
-        // SAFETY: the caller's promise: `run` is W. With a constant length, this compiles to the
-        // fewest loads and stores.
-        unsafe { ptr::copy(from, to, W) }
+    unsafe fn run<S: Set>(from: *const u8, to: *mut u8, _: usize) {
+        // SAFETY: the caller's promise: `run` is W.
+        unsafe { S::copy::<W>(from, to) }
+    }
+
+    #[inline(always)]
+    unsafe fn run_at<S: Set>(from: *const u8, from_at: isize, to: *mut u8, to_at: isize, _: usize) {
+        // SAFETY: the caller's promise: `run` is W.
+        unsafe { S::copy_at::<W>(from, from_at, to, to_at) }
     }
 }
 
 impl<const W: usize> Move for CopyPair<W> {
     #[inline(always)]
-    unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
+    unsafe fn run<S: Set>(from: *const u8, to: *mut u8, run: usize) {
         // SAFETY: the caller's promise: `run` is W to 2 W, so both pieces lie within it.
         unsafe {
-            ptr::copy(from, to, W);
-            ptr::copy(from.add(run - W), to.add(run - W), W);
+            S::copy::<W>(from, to);
+            S::copy::<W>(from.add(run - W), to.add(run - W));
         }
     }
 }
@@ -88,16 +111,16 @@ impl<const CHUNK: usize> Move for CopyChunks<CHUNK> {
     const LOOPS: bool = true;
 
     #[inline(always)]
-    unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
+    unsafe fn run<S: Set>(from: *const u8, to: *mut u8, run: usize) {
         let last = run - CHUNK;
         // SAFETY: the caller's promise. Chunks start at `last` at most, so they end within the run.
         unsafe {
             let mut at = 0;
             while at < last {
-                ptr::copy(from.add(at), to.add(at), CHUNK);
+                S::copy::<CHUNK>(from.add(at), to.add(at));
                 at += CHUNK;
             }
-            ptr::copy(from.add(last), to.add(last), CHUNK);
+            S::copy::<CHUNK>(from.add(last), to.add(last));
         }
     }
 }
@@ -107,17 +130,17 @@ impl Move for CopyLines {
     const LOOPS: bool = true;
 
     #[inline(always)]
-    unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
+    unsafe fn run<S: Set>(from: *const u8, to: *mut u8, run: usize) {
         let last = run - LINE;
         // SAFETY: the caller's promise. Lines start at `last` at most, so they end within the run.
         unsafe {
-            ptr::copy(from, to, LINE);
+            S::copy::<LINE>(from, to);
             let mut at = LINE - to.addr() % LINE;
             while at < last {
-                ptr::copy(from.add(at), to.add(at), LINE);
+                S::copy::<LINE>(from.add(at), to.add(at));
                 at += LINE;
             }
-            ptr::copy(from.add(last), to.add(last), LINE);
+            S::copy::<LINE>(from.add(last), to.add(last));
         }
     }
 }
@@ -127,14 +150,14 @@ impl Move for CopyLong {
     const LOOPS: bool = true;
 
     #[inline(always)]
-    unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
+    unsafe fn run<S: Set>(from: *const u8, to: *mut u8, run: usize) {
         let apart = to.addr().wrapping_sub(from.addr());
         // SAFETY: the caller's promise. `CopyLines` gets at least 2 KiB, and it is made for 128 or
         // more.
         unsafe {
             match STRINGS.contains(&run) && apart % 32 != 0 {
-                true => CopyLines::run(from, to, run),
-                false => CopyAny::run(from, to, run),
+                true => CopyLines::run::<S>(from, to, run),
+                false => CopyAny::run::<S>(from, to, run),
             }
         }
     }
@@ -144,9 +167,9 @@ impl Move for CopyAny {
     const LOOPS: bool = true;
 
     #[inline(always)]
-    unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
-        // SAFETY: the caller's promise. `copy_nonoverlapping` would be no faster.
-        unsafe { ptr::copy(from, to, run) }
+    unsafe fn run<S: Set>(from: *const u8, to: *mut u8, run: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { copy_any(from, to, run) }
     }
 }
 
@@ -154,48 +177,82 @@ impl<const UNIT: usize> Move for Swap<UNIT> {
     const LOOPS: bool = true;
 
     #[inline(always)]
-    unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
+    unsafe fn run<S: Set>(from: *const u8, to: *mut u8, run: usize) {
         for at in (0..run).step_by(UNIT) {
             // SAFETY: the caller's promise. `run` is a multiple of UNIT.
-            unsafe { swap_one::<UNIT>(from.add(at), to.add(at)) };
+            unsafe { swap_one::<UNIT>(from, at as isize, to, at as isize) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn run_at<S: Set>(
+        from: *const u8,
+        from_at: isize,
+        to: *mut u8,
+        to_at: isize,
+        run: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { swap_at::<Self, S, UNIT>(from, from_at, to, to_at, run) }
+    }
+}
+
+/// Moves one unit between displacements from the pointers, and reverses its bytes.
+///
+/// # Safety
+///
+/// `UNIT` bytes must be readable from `from` plus `from_at` on, and writable from `to` plus `to_at`
+/// on.
+#[inline(always)]
+pub(super) unsafe fn swap_one<const UNIT: usize>(
+    from: *const u8,
+    from_at: isize,
+    to: *mut u8,
+    to_at: isize,
+) {
+    // SAFETY: the caller's promise: each integer has UNIT bytes.
+    unsafe {
+        match const { Unit::of(UNIT) } {
+            Unit::Two => u16::load_at(from, from_at).swap_bytes().store_at(to, to_at),
+            Unit::Four => u32::load_at(from, from_at).swap_bytes().store_at(to, to_at),
+            Unit::Eight => u64::load_at(from, from_at).swap_bytes().store_at(to, to_at),
+            Unit::Sixteen => u128::load_at(from, from_at).swap_bytes().store_at(to, to_at),
         }
     }
 }
 
-/// Moves one unit and reverses its bytes.
+/// Moves a run of units and reverses the bytes of each: the body of `run_at` for `M`.
 ///
 /// # Safety
 ///
-/// `UNIT` bytes must be readable from `from` and writable from `to`.
+/// See [`Move::run`].
 #[inline(always)]
-pub(super) unsafe fn swap_one<const UNIT: usize>(from: *const u8, to: *mut u8) {
-    // SAFETY: the caller's promise: each integer has UNIT bytes.
+pub(super) unsafe fn swap_at<M: Move, S: Set, const UNIT: usize>(
+    from: *const u8,
+    from_at: isize,
+    to: *mut u8,
+    to_at: isize,
+    run: usize,
+) {
+    // SAFETY: the caller's promise.
     unsafe {
-        match const { Unit::of(UNIT) } {
-            Unit::Two => {
-                let unit = from.cast::<u16>().read_unaligned();
-                to.cast::<u16>().write_unaligned(unit.swap_bytes());
-            }
-            Unit::Four => {
-                let unit = from.cast::<u32>().read_unaligned();
-                to.cast::<u32>().write_unaligned(unit.swap_bytes());
-            }
-            Unit::Eight => {
-                let unit = from.cast::<u64>().read_unaligned();
-                to.cast::<u64>().write_unaligned(unit.swap_bytes());
-            }
-            Unit::Sixteen => {
-                let unit = from.cast::<u128>().read_unaligned();
-                to.cast::<u128>().write_unaligned(unit.swap_bytes());
-            }
+        match run == UNIT {
+            true => swap_one::<UNIT>(from, from_at, to, to_at),
+            false => M::run::<S>(from.wrapping_offset(from_at), to.wrapping_offset(to_at), run),
         }
     }
 }
 
 impl<M: Move, const W: usize> Move for Fixed<M, W> {
     #[inline(always)]
-    unsafe fn run(from: *const u8, to: *mut u8, _: usize) {
+    unsafe fn run<S: Set>(from: *const u8, to: *mut u8, _: usize) {
         // SAFETY: the caller's promise: `run` is W.
-        unsafe { M::run(from, to, W) }
+        unsafe { M::run::<S>(from, to, W) }
+    }
+
+    #[inline(always)]
+    unsafe fn run_at<S: Set>(from: *const u8, from_at: isize, to: *mut u8, to_at: isize, _: usize) {
+        // SAFETY: the caller's promise: `run` is W.
+        unsafe { M::run_at::<S>(from, from_at, to, to_at, W) }
     }
 }
