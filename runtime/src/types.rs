@@ -227,7 +227,7 @@ macro_rules! object {
         /// attributes.
         pub fn free(self) -> Result<()> {
             let last = Arc::strong_count(&self.card) == 1;
-            let cleared = if last { self.card.clear(None) } else { Ok(()) };
+            let cleared = if last { self.card.close() } else { Ok(()) };
             self.card.tell_freed(None, last);
             cleared
         }

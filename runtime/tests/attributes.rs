@@ -128,6 +128,30 @@ fn an_error_of_a_callback_fails_the_call() {
 }
 
 #[test]
+fn a_freed_object_asks_a_callback_that_failed_only_once() {
+    let rank = longshore::init().unwrap();
+    let log = Log::default();
+    let [a, b]: [Keyval<Type, i32>; 2] =
+        [0; 2].map(|_| rank.create_keyval(counting(&log)).unwrap());
+    let freed = pair(&rank);
+    freed.set_attr(&a, 1).unwrap();
+    freed.set_attr(&b, 13).unwrap();
+    assert!(freed.free().unwrap_err().to_string().contains("13 stays"));
+    assert_eq!(taken(&log), ["delete 13", "delete 1"]);
+    let key: Keyval<Communicator, i32> = rank.create_keyval(counting(&log)).unwrap();
+    let dup = rank.world().dup().unwrap();
+    dup.set_attr(&key, 13).unwrap();
+    assert!(dup.free().unwrap_err().to_string().contains("13 stays"));
+    assert_eq!(taken(&log), ["delete 13"]);
+    let key: Keyval<Window, i32> = rank.create_keyval(counting(&log)).unwrap();
+    let window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
+    window.set_attr(&key, 13).unwrap();
+    assert!(window.free().unwrap_err().to_string().contains("13 stays"));
+    assert_eq!(taken(&log), ["delete 13"]);
+    rank.finalize().unwrap();
+}
+
+#[test]
 fn callbacks_may_use_the_table_that_called_them() {
     let rank = longshore::init().unwrap();
     let types = Arc::new(Types::new(&rank));

@@ -131,7 +131,7 @@ impl Communicator {
     }
 
     pub(crate) fn clear_attributes(&self) -> Result<()> {
-        self.card().clear(None)
+        self.card().close()
     }
 
     /// Another reference to the communicator, for a holder that may outlive this one, such as a

@@ -279,6 +279,15 @@ impl Card {
         }
     }
 
+    /// Deletes all attributes of an object that is freed even if a callback fails. The callback that
+    /// failed isn't asked again, and [`end`](Card::end) asks the remaining ones.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.clear(None).inspect_err(|_| {
+            let failed = self.entries().pop();
+            drop(failed); // after the lock is released, as in `take`
+        })
+    }
+
     /// Copies the attributes to a dup, as their copy callbacks decide. If a callback fails, the dup
     /// gets none.
     pub(crate) fn copy_to(&self, dup: &Card, handle: Option<Handle>) -> Result<()> {

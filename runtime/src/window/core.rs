@@ -664,7 +664,7 @@ impl Core {
             parts.epochs().step(Step::Free)?;
             process.note(Activity::FreeWindow, id);
             // The other ranks wait for this one even where its callbacks refuse or panic.
-            cleared = catch_unwind(AssertUnwindSafe(|| self.card.clear(None)));
+            cleared = catch_unwind(AssertUnwindSafe(|| self.card.close()));
             let agreed = communicator.announce(|| format!("free of window {id}"), caller);
             let met = agreed.and_then(|()| parts.peers().meet(id));
             let closed = met.and_then(|()| {
