@@ -22,7 +22,7 @@ impl Communicator {
     #[inline]
     pub(crate) fn announce(&self, call: impl FnOnce() -> String, caller: Caller) -> Result<()> {
         match self.process().checks() {
-            true => self.announce_with(call, None, 0, Some(caller)).map(drop),
+            true => self.announce_with(call, None, None, 0, Some(caller)).map(drop),
             false => Ok(()),
         }
     }
@@ -39,7 +39,9 @@ impl Communicator {
         caller: Caller,
     ) -> Result<()> {
         match self.process().checks() {
-            true => self.announce_with(|| call.to_string(), sample, 0, Some(caller)).map(drop),
+            true => {
+                self.announce_with(|| call.to_string(), None, sample, 0, Some(caller)).map(drop)
+            }
             false => Ok(()),
         }
     }
@@ -78,12 +80,13 @@ impl Communicator {
         Some(Sample { signature: all.signature(count).ok()?, text })
     }
 
-    /// Announces a call under `--check`, with the asserts that a fence was given. Returns each
+    /// Announces a call under `--check`, with the window and the asserts of a fence. Returns each
     /// rank's count of reports.
     #[cold]
     pub(crate) fn announce_with(
         &self,
         call: impl FnOnce() -> String,
+        window: Option<u32>,
         sample: Option<Sample>,
         promises: u32,
         caller: Option<Caller>,
@@ -96,7 +99,8 @@ impl Communicator {
         let mine =
             Announcement { call: call(), site: site(caller), promises, sample, clock, tally };
         let ranks = self.group().processes();
-        let said = self.announcing().allgather_values_within(&mine, longest(process.me().size))?;
+        let said =
+            self.announcing(window).allgather_values_within(&mine, longest(process.me().size))?;
         let mut known = Clock::default();
         for it in &said {
             known.join(&Clock::from_numbers(it.clock.clone()));
@@ -126,7 +130,7 @@ impl Communicator {
         if !self.process().checks() {
             return Ok(None);
         }
-        let tallies = self.announce_with(|| "finalize".to_owned(), None, 0, Some(caller))?;
+        let tallies = self.announce_with(|| "finalize".to_owned(), None, None, 0, Some(caller))?;
         if self.rank() == 0 {
             log::say(&summary(&tallies));
         }

@@ -117,6 +117,8 @@ pub(super) struct Calls {
     last: u32,
     /// The last calls, the newest at the end.
     recent: VecDeque<Call>,
+    /// The number of the last announcement, of 31 bits.
+    announced: u32,
 }
 
 impl Calls {
@@ -156,6 +158,29 @@ impl Communicator {
     /// Begins a collective call. All ranks count it, whatever it comes to.
     pub(crate) fn begin(&self, call: Call) {
         self.calls().begin(call);
+    }
+
+    /// Begins the announcement of a call. Returns the number of the announcement, which is its tag.
+    pub(super) fn begin_announcement(&self) -> i32 {
+        let mut calls = self.calls();
+        calls.announced = (calls.announced + 1) & i32::MAX as u32;
+        calls.announced as i32
+    }
+
+    /// Counts an announcement that this rank will never make, since a panic `ended` a fence epoch
+    /// of a window. Returns the number of announcements.
+    pub(crate) fn skip_announcement(&self, ended: bool) -> u64 {
+        if ended {
+            self.begin_announcement();
+        }
+        self.calls().announced.into()
+    }
+
+    /// Counts as many announcements as a rank that skipped one: this rank may have learned of the
+    /// panic before it made its own.
+    pub(crate) fn catch_up(&self, announced: u64) {
+        let mut calls = self.calls();
+        calls.announced = calls.announced.max(announced as u32 & i32::MAX as u32);
     }
 
     /// The number and name of the collective call under way.
@@ -209,7 +234,7 @@ mod tests {
 
     #[test]
     fn calls_are_named_by_their_numbers() {
-        let mut calls = Calls { last: i32::MAX as u32 - 1, recent: VecDeque::new() };
+        let mut calls = Calls { last: i32::MAX as u32 - 1, ..Calls::default() };
         calls.begin(Call::new("barrier"));
         calls.begin(Call::new("reduce").by(Op::Sum.into()).with_root(2));
         assert_eq!(calls.current().0, 0);

@@ -13,9 +13,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::process::{Meeting, Process};
 
-/// The tag of announcements in the communicator's internal channel.
-const ANNOUNCEMENTS: i32 = 1;
-
 /// The longest encoded value that ranks exchange, in bytes.
 const MAX_VALUE: usize = 4096;
 
@@ -370,12 +367,14 @@ impl Communicator {
         Participants { call: Some((self, call)), ..all }
     }
 
-    /// All ranks of this communicator, for an announcement of a call.
-    pub(super) fn announcing(&self) -> Participants<'_> {
+    /// All ranks of this communicator, for the next announcement of a call. If it is in the name of
+    /// a window, it fails once the window is poisoned.
+    pub(super) fn announcing(&self, window: Option<u32>) -> Participants<'_> {
         let Communicator { shared } = self;
         let context = self.context(Channel::Internal);
         let (process, group, rank) = (&shared.process, &shared.group, shared.rank);
-        Participants::new(process, group, rank, context, ANNOUNCEMENTS)
+        let tag = self.begin_announcement();
+        Participants { window, ..Participants::new(process, group, rank, context, tag) }
     }
 
     /// The values of all ranks, by rank, in the channel of a window.

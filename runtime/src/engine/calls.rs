@@ -116,8 +116,14 @@ impl State {
     }
 
     /// Notes that this rank has poisoned a window of a group.
-    pub(crate) fn note_poisoned(&mut self, window: u32, group: &Group) {
-        self.poisoned.note(window, group, &self.peers);
+    pub(crate) fn note_poisoned(&mut self, window: u32, announced: u64, group: &Group) {
+        self.poisoned.note(window, announced, group, &self.peers);
+    }
+
+    /// The announcements on the communicator of a poisoned window that the rank that panicked has
+    /// counted.
+    pub(crate) fn announced_at(&self, window: u32) -> u64 {
+        self.poisoned.announced(window)
     }
 
     /// Sends peers the news of the windows that this rank has poisoned.

@@ -260,7 +260,9 @@ impl State {
     #[inline(never)]
     fn handle_rare(&mut self, peer: u32, brief: &Brief) -> Result<(), String> {
         match brief.kind {
-            Kind::Poison => self.poisoned.handle_poison(peer, brief.context, &self.peers),
+            Kind::Poison => {
+                self.poisoned.handle_poison(peer, brief.context, brief.value, &self.peers);
+            }
             kind => return Err(format!("a {kind:?} with a short header")),
         }
         Ok(())

@@ -318,9 +318,9 @@ impl Process {
     /// Notes that a panic of this rank has poisoned a window. Its peers learn of it later, by
     /// [`tell_poisoned`](Process::tell_poisoned): if the panic ends the rank, its end is their
     /// news.
-    pub(crate) fn poison(&self, window: u32, group: &Group) {
+    pub(crate) fn poison(&self, window: u32, announced: u64, group: &Group) {
         self.windows.freed(window);
-        self.engine().state().note_poisoned(window, group);
+        self.engine().state().note_poisoned(window, announced, group);
         self.untold.store(true, Ordering::Relaxed);
     }
 

@@ -54,8 +54,9 @@ impl Checking {
     #[cold]
     pub(super) fn announce_fence(&self, peers: &Peers, assert: Assert) -> Result<()> {
         let call = || format!("fence of window {}", self.window);
+        let (window, caller) = (Some(self.window), self.caller.get());
         let announced =
-            peers.communicator().announce_with(call, None, assert.bits(), self.caller.get());
+            peers.communicator().announce_with(call, window, None, assert.bits(), caller);
         announced.map(drop)
     }
 

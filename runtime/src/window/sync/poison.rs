@@ -13,7 +13,11 @@ use crate::window::state::EpochState;
 pub(in crate::window) fn poison(parts: &Parts) {
     let me = parts.process().me().rank;
     if parts.epochs().state().over().is_none() {
-        parts.process().poison(parts.id(), parts.peers().communicator().group());
+        let communicator = parts.peers().communicator();
+        // Under `--check`, the others announce the fence that closes the epoch.
+        let skips = matches!(parts.epochs().state(), EpochState::Fence(_));
+        let announced = communicator.skip_announcement(skips);
+        parts.process().poison(parts.id(), announced, communicator.group());
         end(parts, me);
     }
 }
@@ -21,6 +25,8 @@ pub(in crate::window) fn poison(parts: &Parts) {
 /// This rank learns that another one has poisoned the window, or reports its own panic once more.
 pub(in crate::window) fn poisoned(parts: &Parts, by: u32) {
     parts.process().tell_poisoned();
+    let announced = parts.process().engine().state().announced_at(parts.id());
+    parts.peers().communicator().catch_up(announced);
     if !matches!(parts.epochs().state(), EpochState::Freed | EpochState::Poisoned(_)) {
         end(parts, by);
     }
