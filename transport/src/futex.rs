@@ -1,43 +1,35 @@
 //! Futexes on words in shared memory, between processes of different word size and byte order.
-#![allow(unsafe_code)]
 
 use std::time::Duration;
+
+#[cfg(not(loom))]
+use rustix::thread::futex::{self, Timespec};
 
 use crate::atomics::Le32;
 
 /// The longest sleep: a sleeper checks the job's state again after it.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
+/// Not private: sleepers are in other processes.
+#[cfg(not(loom))]
+const SHARED: futex::Flags = futex::Flags::empty();
+
 /// Sleeps while `word` holds `value`, until woken, for at most `at_most` and [`LONGEST_SLEEP`]. May
 /// return early.
 #[cfg(not(loom))]
 pub(crate) fn wait(word: &Le32, value: u32, at_most: Duration) {
-    let at_most = at_most.min(LONGEST_SLEEP);
-    // SAFETY: timespec is plain data, and all zeros is a value of it. Some targets have padding
-    // fields that can't be named.
-    let mut timeout: libc::timespec = unsafe { std::mem::zeroed() };
-    timeout.tv_nsec = at_most.subsec_nanos() as _; // At most 100 ms, so there are no whole seconds.
+    let nanoseconds = at_most.min(LONGEST_SLEEP).subsec_nanos();
+    let timeout = Timespec { tv_sec: 0, tv_nsec: nanoseconds.into() };
     // The kernel compares the value with the bytes in memory, so it is passed in little-endian
-    // order. Not FUTEX_PRIVATE: sleepers are in other processes. SAFETY: the word outlives the
-    // call; the kernel only reads it.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_futex().as_ptr(),
-            libc::FUTEX_WAIT,
-            value.to_le(),
-            &raw const timeout,
-        );
-    }
+    // order. Every error is an early return.
+    let _ = futex::wait(word.as_futex(), SHARED, value.to_le(), Some(&timeout));
 }
 
 /// Wakes all threads that sleep on `word`.
 #[cfg(not(loom))]
 pub(crate) fn wake_all(word: &Le32) {
-    // SAFETY: the kernel only uses the word's address.
-    unsafe {
-        libc::syscall(libc::SYS_futex, word.as_futex().as_ptr(), libc::FUTEX_WAKE, i32::MAX);
-    }
+    // It can't fail: the word is aligned and mapped.
+    let _ = futex::wake(word.as_futex(), SHARED, i32::MAX as u32);
 }
 
 #[cfg(loom)]

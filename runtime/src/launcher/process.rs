@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 
@@ -12,6 +12,7 @@ use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, setsid};
+use rustix::process::PidfdFlags;
 
 /// A running process.
 pub(super) struct Process {
@@ -138,11 +139,9 @@ impl Process {
 impl PidFd {
     /// Opens a pidfd of process `pid`, a child or the parent of the caller.
     pub(super) fn open(pid: Pid) -> io::Result<PidFd> {
-        // SAFETY: pidfd_open takes two integers and accesses no memory of this process.
-        let number = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
-        let number = Errno::result(number)?;
-        // SAFETY: the kernel has just created this descriptor, and no other value owns it.
-        Ok(PidFd(unsafe { OwnedFd::from_raw_fd(number as i32) }))
+        let pid = rustix::process::Pid::from_raw(pid.as_raw());
+        let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(PidFd(rustix::process::pidfd_open(pid, PidfdFlags::empty())?))
     }
 }
 

@@ -2,10 +2,15 @@
 #![allow(unsafe_code)]
 
 use std::num::NonZeroUsize;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Weak};
+
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, SeekFrom};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags};
+use rustix::process::Resource;
 
 use super::{Range, SegmentError};
 
@@ -52,22 +57,14 @@ impl Mapping {
     pub(super) fn new(object: BorrowedFd<'_>, range: Range) -> Result<Self, SegmentError> {
         let len = usize::try_from(range.len).ok().and_then(NonZeroUsize::new);
         let len = len.ok_or(SegmentError::Unmappable(range))?;
-        let offset = range.offset.try_into().map_err(|_| SegmentError::Unmappable(range))?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping of a valid descriptor, at an address that the kernel chooses,
         // touches no existing memory.
         let start = unsafe {
-            libc::mmap64(
-                std::ptr::null_mut(),
-                len.get(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                object.as_raw_fd(),
-                offset,
-            )
+            let (anywhere, shared) = (std::ptr::null_mut(), MapFlags::SHARED);
+            rustix::mm::mmap(anywhere, len.get(), access, shared, object, range.offset)
         };
-        if start == libc::MAP_FAILED {
-            return Err(SegmentError::last("mmap"));
-        }
+        let start = start.map_err(failed("mmap"))?;
         let start = NonNull::new(start.cast()).ok_or(SegmentError::Unmappable(range))?;
         Ok(Self { start, len, mapped: Arc::new(Mapped(start, len)) })
     }
@@ -145,60 +142,38 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: mmap made it with this length. Every mapping that gives access to it holds a
         // reference to this value, so none is left.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), self.1.get()) };
+        let unmapped = unsafe { rustix::mm::munmap(self.0.as_ptr().cast(), self.1.get()) };
+        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }
 }
 
 /// Creates a sparse object of `size` bytes, without a name. It is closed on exec by default. Its
 /// size is fixed: an access beyond the end of a mapped object would kill the process.
 pub(super) fn create(size: u64) -> Result<OwnedFd, SegmentError> {
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: a system call with a static string.
-    let fd = unsafe { libc::memfd_create(c"longshore".as_ptr(), flags) };
-    if fd < 0 {
-        return Err(SegmentError::last("memfd_create"));
-    }
-    // SAFETY: the descriptor is new, and nobody else owns it.
-    let object = unsafe { OwnedFd::from_raw_fd(fd) };
-    let size = size.try_into().map_err(|_| SegmentError::Geometry(format!("{size} bytes")))?;
-    // SAFETY: a system call on a valid descriptor.
-    if unsafe { libc::ftruncate64(object.as_raw_fd(), size) } != 0 {
-        return Err(SegmentError::last("ftruncate"));
-    }
-    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-    // SAFETY: a system call on a valid descriptor. The command takes a number.
-    if unsafe { libc::fcntl(object.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
-        return Err(SegmentError::last("fcntl"));
-    }
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let object = rustix::fs::memfd_create(c"longshore", flags).map_err(failed("memfd_create"))?;
+    rustix::fs::ftruncate(&object, size).map_err(failed("ftruncate"))?;
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&object, seals).map_err(failed("fcntl"))?;
     Ok(object)
 }
 
 /// The largest object that this process may create: creating a longer one raises SIGXFSZ.
 pub(super) fn size_limit() -> u64 {
-    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes one limit, into a value made for it.
-    match unsafe { libc::getrlimit64(libc::RLIMIT_FSIZE, &raw mut limit) } {
-        0 => limit.rlim_cur, // RLIM_INFINITY is the greatest number.
-        _ => u64::MAX,
-    }
+    rustix::process::getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
 }
 
-/// Frees the memory of `range`, which reads as zeros afterwards.
+/// Frees the memory of `range`, which reads as zeros afterwards. Mappings of it stay valid.
 pub(super) fn discard(object: BorrowedFd<'_>, range: Range) -> Result<(), SegmentError> {
-    let (Ok(offset), Ok(len)) = (range.offset.try_into(), range.len.try_into()) else {
-        return Err(SegmentError::Unmappable(range));
-    };
-    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-    // SAFETY: a system call on a valid descriptor. Mappings of the range stay valid.
-    if unsafe { libc::fallocate64(object.as_raw_fd(), mode, offset, len) } != 0 {
-        return Err(SegmentError::last("fallocate"));
-    }
-    Ok(())
+    let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(object, mode, range.offset, range.len).map_err(failed("fallocate"))
 }
 
-/// The size of the object.
+/// The size of the object. Nobody uses the file position that this changes.
 pub(super) fn size(object: BorrowedFd<'_>) -> Result<u64, SegmentError> {
-    // SAFETY: a system call on a valid descriptor. Nobody uses the file position that it changes.
-    let end = unsafe { libc::lseek64(object.as_raw_fd(), 0, libc::SEEK_END) };
-    u64::try_from(end).map_err(|_| SegmentError::last("lseek"))
+    rustix::fs::seek(object, SeekFrom::End(0)).map_err(failed("lseek"))
+}
+
+fn failed(call: &'static str) -> impl Fn(Errno) -> SegmentError {
+    move |error| SegmentError::System { call, errno: error.raw_os_error() }
 }

@@ -118,12 +118,6 @@ pub enum SegmentError {
     NotARank,
 }
 
-impl SegmentError {
-    fn last(call: &'static str) -> Self {
-        Self::System { call, errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(0) }
-    }
-}
-
 impl Segment {
     /// Creates the segment for a job of `ranks` ranks. Returns the launcher's handle. The size of
     /// the rings keeps the memory per rank small.
