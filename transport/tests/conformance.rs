@@ -382,6 +382,26 @@ fn shared_memory_between_threads_keeps_all_promises() {
     }
 }
 
+/// More than a segment with rings can have.
+#[test]
+fn ten_thousand_ranks_can_be_simulated() {
+    let cluster = Cluster::new(10_000, 0).unwrap();
+    let (mut first, mut last) = (cluster.link(0).unwrap(), cluster.link(9_999).unwrap());
+    first.reserve(9_999, 1).unwrap().commit();
+    assert_eq!(last.receive().unwrap().map(|frame| frame.peer()), Some(0));
+    let segments = [0, 1].map(|rank| cluster.segment(rank).unwrap());
+    let range = segments[0].allocate(1).unwrap();
+    // A system limits the number of mappings, so these ranks share them.
+    let [near, far] = segments.each_ref().map(|segment| segment.map(range).unwrap());
+    assert_eq!(near.as_ptr(), far.as_ptr());
+    drop(near);
+    far.word32(0).store(1, std::sync::atomic::Ordering::Relaxed);
+    // There are no rings.
+    let sent = ShmLink::new(segments[0].clone()).map(|mut link| link.reserve(1, 1).is_ok());
+    assert!(!matches!(sent, Ok(true)));
+    assert!(Cluster::new(1 << 20, 0).is_err());
+}
+
 /// Far more ranks than cores or watched rings.
 #[test]
 fn a_crowd_of_ranks_makes_progress() {

@@ -15,8 +15,8 @@ use crate::row::{Distance, Gap, Refusal, Row, Sample};
 use longshore::job::Routes;
 
 pub use json::Unreadable;
-pub use picture::Picture;
-pub use svg::page;
+pub use picture::{Chart, Curve, Picture};
+pub use svg::{Marker, PENS, Pen, page};
 
 /// The name of this library among contenders.
 pub const OURS: &str = "Longshore";

@@ -58,36 +58,23 @@ impl Report {
                 }
             }
         }
-        let x = Axis::new([first as f64, last as f64], ACROSS);
-        let values = curves.iter().flat_map(|(_, _, points)| points.iter().map(|point| point[1]));
-        let y = Axis::decades(values, DOWN);
-
-        let mut sheet = Sheet::new(WIDTH, HEIGHT);
-        sheet.text([20.0, 28.0], "title", "start", &section.heading);
-        sheet.text([20.0, 48.0], "small", "start", meaning(unit));
-        grid(&mut sheet, x, y, &sizes);
-        for (name, distance, points) in &curves {
-            let places: Vec<_> =
-                points.iter().map(|[at, value]| [x.place(*at), y.place(*value)]).collect();
-            sheet.curve(pen(name, *distance), &places);
-        }
-        for (at, (name, distance, _)) in curves.iter().enumerate() {
-            let down = DOWN[1] + 14.0 + 22.0 * at as f64;
-            let [left, right] = [ACROSS[1] + 20.0, ACROSS[1] + 54.0];
-            let pen = pen(name, *distance);
-            sheet.curve(Pen { marker: Marker::None, ..pen }, &[[left, down], [right, down]]);
-            sheet.dot(pen, [(left + right) / 2.0, down]);
+        let curves = curves.iter().map(|(name, distance, points)| {
             let label = match distance {
                 _ if *name == LIMIT => "machine's limit".to_owned(),
                 Distance::Alone => (*name).to_owned(),
                 _ => format!("{name}, {distance}"),
             };
-            sheet.text([right + 8.0, down + 4.5], "", "start", &label);
-        }
-        sheet.text([20.0, HEIGHT - 14.0], "small", "start", &footnote(&self.environment));
-        let title = section.heading.clone();
-        let svg = sheet.finish(&title);
-        Some(Picture { name: file_name(&title), title, svg })
+            Curve { label, pen: pen(name, *distance), points: points.clone() }
+        });
+        let ticks: Vec<_> = sizes.iter().map(|&bytes| (bytes as f64, size(bytes))).collect();
+        let chart = Chart {
+            title: section.heading.clone(),
+            meaning: meaning(unit).to_owned(),
+            across: [first as f64, last as f64],
+            ticks,
+            curves: curves.collect(),
+        };
+        Some(chart.picture(&self.environment))
     }
 
     /// Draws a row for each section, with a dot for each line's ratio to each other library.
@@ -166,6 +153,57 @@ impl Report {
     }
 }
 
+/// Curves over one quantity, in a frame with logarithmic axes.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// The title, of which the name of the file is made.
+    pub title: String,
+    /// What the curves show, and in which unit.
+    pub meaning: String,
+    /// The first and last value of the horizontal axis.
+    pub across: [f64; 2],
+    /// The marks of the horizontal axis, with their labels.
+    pub ticks: Vec<(f64, String)>,
+    /// The curves.
+    pub curves: Vec<Curve>,
+}
+
+/// A curve of a [`Chart`].
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Its name in the legend.
+    pub label: String,
+    /// Its colour and markers.
+    pub pen: Pen,
+    /// The points, in ascending order.
+    pub points: Vec<[f64; 2]>,
+}
+
+impl Chart {
+    /// Draws the chart. The environment is named in its footnote.
+    pub fn picture(&self, environment: &Environment) -> Picture {
+        let values = self.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point[1]));
+        let (x, y) = (Axis::new(self.across, ACROSS), Axis::decades(values, DOWN));
+        let mut sheet = Sheet::new(WIDTH, HEIGHT);
+        sheet.text([20.0, 28.0], "title", "start", &self.title);
+        sheet.text([20.0, 48.0], "small", "start", &self.meaning);
+        grid(&mut sheet, x, y, &self.ticks);
+        for (at, Curve { label, pen, points }) in self.curves.iter().enumerate() {
+            let places: Vec<_> =
+                points.iter().map(|[at, value]| [x.place(*at), y.place(*value)]).collect();
+            sheet.curve(*pen, &places);
+            let down = DOWN[1] + 14.0 + 22.0 * at as f64;
+            let [left, right] = [ACROSS[1] + 20.0, ACROSS[1] + 54.0];
+            sheet.curve(Pen { marker: Marker::None, ..*pen }, &[[left, down], [right, down]]);
+            sheet.dot(*pen, [(left + right) / 2.0, down]);
+            sheet.text([right + 8.0, down + 4.5], "", "start", label);
+        }
+        sheet.text([20.0, HEIGHT - 14.0], "small", "start", &footnote(environment));
+        let svg = sheet.finish(&self.title);
+        Picture { name: file_name(&self.title), title: self.title.clone(), svg }
+    }
+}
+
 /// The pen of a contender at a distance of the cores. Far is dashed and hollow.
 fn pen(contender: &str, distance: Distance) -> Pen {
     let (colour, marker) = match contender {
@@ -182,20 +220,20 @@ fn pen(contender: &str, distance: Distance) -> Pen {
     Pen { colour, marker, dashes: far.then_some("7 4"), filled: !far }
 }
 
-/// Draws the grid, with sizes at the bottom and powers of ten at the left.
-fn grid(sheet: &mut Sheet, x: Axis, y: Axis, sizes: &[u64]) {
+/// Draws the grid, with marks at the bottom and powers of ten at the left.
+fn grid(sheet: &mut Sheet, x: Axis, y: Axis, ticks: &[(f64, String)]) {
     for power in y.powers() {
         let down = y.place(power);
         sheet.line([ACROSS[0], down], [ACROSS[1], down], "grid");
         sheet.text([ACROSS[0] - 8.0, down + 4.0], "tick", "end", &format!("{power}"));
     }
     let mut free = 0.0;
-    for &bytes in sizes {
-        let at = x.place(bytes as f64);
+    for (value, label) in ticks {
+        let at = x.place(*value);
         sheet.line([at, DOWN[0]], [at, DOWN[1]], "fine");
         // A label that would touch the previous one is left out.
         if at >= free {
-            sheet.text([at, DOWN[0] + 20.0], "tick", "middle", &size(bytes));
+            sheet.text([at, DOWN[0] + 20.0], "tick", "middle", label);
             free = at + 50.0;
         }
     }

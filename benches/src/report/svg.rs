@@ -53,12 +53,32 @@ pub struct Pen {
 /// The marker at a point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
+    /// A circle.
     Circle,
+    /// A square.
     Square,
+    /// A triangle.
     Triangle,
+    /// A square on its corner.
     Diamond,
+    /// No marker.
     None,
 }
+
+/// Pens that can be told apart, for curves that are no contenders.
+pub const PENS: [Pen; 6] = {
+    const fn pen(colour: &'static str, marker: Marker) -> Pen {
+        Pen { colour, marker, dashes: None, filled: true }
+    }
+    [
+        pen(BLUE, Marker::Circle),
+        pen(VERMILION, Marker::Square),
+        pen(GREEN, Marker::Triangle),
+        pen(PURPLE, Marker::Diamond),
+        pen(ORANGE, Marker::Circle),
+        pen(GREY, Marker::Square),
+    ]
+};
 
 /// A logarithmic axis: the values at its ends, and the positions of the ends.
 #[derive(Clone, Copy, Debug)]

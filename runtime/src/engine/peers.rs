@@ -371,6 +371,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_table_has_values_only_for_the_peers_that_used_one() {
+        let mut table = PeerTable::<u64>::new(300);
+        assert!(table.get(299).is_none() && table.get_mut(0).is_none());
+        *table.of(299) += 1;
+        *table.of_or(7, || 5) += 1;
+        *table.of_or(7, || 5) += 1;
+        assert_eq!((table.get(7), table.get(299)), (Some(&7), Some(&1)));
+        assert_eq!(table.used().map(|(peer, _)| peer).collect::<Vec<_>>(), [7, 299]);
+        assert_eq!(table.values().sum::<u64>(), 8);
+    }
+
+    /// What a large job takes of each of its ranks: docs/performance.md, "Growth".
+    #[test]
+    fn ranks_that_are_alike_share_an_identity() {
+        let architecture = Architecture::X86_64;
+        let me = Me { rank: 0, size: 1000, architecture, emulated: false };
+        let mut peers = Peers::new(me);
+        let introduction = |architecture: Architecture| Introduction {
+            architecture: architecture.descriptor(),
+            emulated: false,
+            room: 9,
+            form_limit: 8,
+        };
+        peers.introduce(0, architecture, &introduction(architecture));
+        (1..999).for_each(|rank| peers.introduce_alike(rank));
+        assert!(!peers.is_known(999) && peers.representation(999).is_none());
+        peers.introduce(999, Architecture::S390X, &introduction(Architecture::S390X));
+        assert_eq!(peers.identities.len(), 2);
+        let name = |rank| peers.architecture(rank).map(Architecture::name);
+        assert_eq!((name(0), name(998), name(999)), (Some("x86-64"), name(0), Some("s390x")));
+        assert_eq!((peers.room(998), peers.form_limit(999)), (9, 8));
+        assert!(peers.representation(1000).is_none());
+    }
+
+    #[test]
     fn peers_of_a_set_come_in_ascending_order() {
         let mut set = PeerSet::new(200);
         let all = |set: &PeerSet| {

@@ -545,3 +545,16 @@ fn frames_after_a_broken_protocol_are_ignored() {
     pair.send(&lock.encode());
     assert_eq!(pair.engine.state().target.exposures().get(1).unwrap().control.locker(0), None);
 }
+
+/// Most peers of a large job end before this rank has sent them anything.
+#[test]
+fn a_peer_that_is_gone_before_it_has_a_queue_gets_nothing() {
+    let mut pair = Pair::new();
+    let state = pair.engine.state();
+    state.handle_rank_state(1, RankState::Finalized);
+    assert!(!state.outbox.is_idle(1));
+    state.outbox.push_done(1, 1, 1);
+    state.outbox.acknowledge(1, 1);
+    assert!(state.is_flushed());
+    assert!(state.gone(1).is_some_and(|gone| gone.to_string().contains("finalized")));
+}

@@ -368,3 +368,31 @@ impl Target {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_kept_once_for_runs_of_like_ranks() {
+        let known = |size, route, offset| Known {
+            measures: Measures { size, unit: 8 },
+            architecture: Architecture::X86_64,
+            route,
+            offset,
+        };
+        let mut facts = Facts::default();
+        (0..500).for_each(|_| facts.push(known(64, Route::Message, None)));
+        facts.push(known(64, Route::Direct, Some(4096)));
+        (0..498).for_each(|_| facts.push(known(64, Route::Message, None)));
+        facts.push(known(0, Route::Message, None));
+        assert_eq!((facts.runs.len(), facts.ranks, facts.offsets.len()), (4, 1000, 501));
+        let of = |rank| facts.of(rank);
+        assert_eq!((of(499).0.route, of(499).1), (Route::Message, 0));
+        assert_eq!((of(500).0.route, of(500).1), (Route::Direct, 4096));
+        assert_eq!((of(501).0.route, of(501).1), (Route::Message, 0));
+        assert_eq!((of(998).0.size, of(999).0.size), (64, 0));
+        let runs: Vec<_> = facts.runs().map(|(ranks, _)| ranks).collect();
+        assert_eq!(runs, [0..500, 500..501, 501..999, 999..1000]);
+    }
+}
