@@ -1,13 +1,14 @@
 //! A rank's listener, which exists before the addresses of its peers are known.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
 use super::connector::Connector;
 use super::error::CallError;
+use super::guests::{Door, Guests};
 use super::handles::Network;
 use super::inbox::Inbox;
 use super::peers::Peers;
@@ -15,11 +16,21 @@ use super::rma::RmaEndpoint;
 use super::sockets::{self, Ends, Keeper};
 use super::watcher::Watcher;
 use super::{FabricLink, OpenError};
-use crate::protocol::challenge::Key;
+use crate::protocol::challenge::{self, Key};
 use crate::segment::Segment;
 
 /// The number of ports to try: another process may take a free port first.
 const PORTS: usize = 16;
+
+/// The bytes of a request for a connection: libfabric's header, and the proof after it.
+const REQUEST: u64 = HEADER + challenge::REQUEST as u64;
+
+/// The bytes of a request to the RMA endpoint, which has no proof.
+const RMA_REQUEST: u64 = HEADER;
+
+/// The header of libfabric's tcp provider before a request. Other providers don't use the system's
+/// sockets.
+const HEADER: u64 = 32;
 
 /// A listening rank that doesn't know the addresses of its peers yet.
 pub struct Listener {
@@ -124,10 +135,15 @@ impl Listener {
         let watcher = watcher.map_err(system)?;
         let own = [address].into_iter().chain(rma.as_ref().map(|rma| rma.address()));
         let peers = addresses.iter().chain(memories).flatten().copied();
-        let keeper = Keeper::start(Ends::new(own, peers), patience).map_err(system)?;
+        let memory = rma.as_ref().map(|rma| Door { address: rma.address(), request: RMA_REQUEST });
+        let doors = [Door { address, request: REQUEST }].into_iter().chain(memory).collect();
+        let guests = Arc::new(Mutex::new(Guests::new(doors)));
+        let keeper = Keeper::start(Ends::new(own, peers), patience, guests.clone());
+        let keeper = keeper.map_err(system)?;
         let key = Key::new(secret);
         Ok(FabricLink {
             watcher,
+            guests,
             _keeper: keeper,
             network,
             rma,
@@ -136,6 +152,7 @@ impl Listener {
             inbox: Inbox::new(key),
             ended: Vec::new(),
             polls: 0,
+            looks: 0,
             operations: 0,
             broken: None,
             left: false,

@@ -35,6 +35,7 @@ mod connection;
 mod connector;
 mod error;
 mod fid;
+mod guests;
 mod handles;
 mod inbox;
 mod listener;
@@ -47,7 +48,7 @@ mod tests;
 mod watcher;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -60,6 +61,7 @@ use crate::segment::RankState;
 use connection::Broken;
 use connector::Connector;
 pub use error::CallError;
+use guests::Guests;
 use handles::{Completion, Connection, Event, Network};
 use inbox::Inbox;
 pub use listener::Listener;
@@ -83,6 +85,12 @@ const EVENTS_EVERY: u32 = 64;
 /// The number of polls of the completion queue for each poll of the RMA endpoint while that is
 /// unused, because both cost the same (docs/tuning.md, "Polling memory between hosts").
 const RMA_EVERY: u32 = 8;
+
+/// The number of looks for events for each check of the descriptors that are left.
+const LOOKS: u32 = 16;
+
+/// The most strangers' connections that one poll accepts.
+const STRANGERS: u32 = 32;
 
 /// The longest time that the link of a dying rank waits without progress for its peers to take its
 /// frames.
@@ -120,6 +128,7 @@ pub fn version() -> (u32, u32) {
 /// A rank's connections to its peers on other hosts.
 pub struct FabricLink {
     watcher: Watcher,
+    guests: Arc<Mutex<Guests>>,
     _keeper: Keeper,
     connector: Connector,
     inbox: Inbox,
@@ -128,6 +137,8 @@ pub struct FabricLink {
     peers: Peers,
     ended: Vec<Completion>,
     polls: u32,
+    /// The number of looks for events of connections.
+    looks: u32,
     /// The number of completed operations.
     operations: u64,
     /// The permanent failure of the network, if it has failed.
@@ -174,9 +185,9 @@ impl FabricLink {
         self.send_held();
         self.take_completions()?;
         self.poll_rma()?;
-        if self.watcher.take_due() || !self.connector.is_settled() || self.polls % EVENTS_EVERY == 0
-        {
-            self.take_events()?;
+        let due = self.watcher.take_due();
+        if due || !self.connector.is_settled() || self.polls % EVENTS_EVERY == 0 {
+            self.take_events(due)?;
         }
         if self.peers.is_any_overdue() {
             // While the program computed, the last frames of silent peers may have arrived. An
@@ -214,17 +225,35 @@ impl FabricLink {
         any.map_err(|error| LinkError::Fabric(error.to_string()))
     }
 
-    fn take_events(&mut self) -> Result<(), LinkError> {
+    /// Takes in the events of connections. If there `may` be some, strangers may be connecting: a
+    /// look accepts one connection, and reports no event for a stranger's.
+    fn take_events(&mut self, may: bool) -> Result<(), LinkError> {
+        let mut more = if may { STRANGERS } else { 0 };
         loop {
+            self.looks = self.looks.wrapping_add(1);
+            if self.looks % LOOKS == 0 {
+                // Otherwise the keeper is closing some.
+                if let Ok(mut guests) = self.guests.try_lock() {
+                    guests.make_room();
+                }
+            }
             let event = self.network.next_event();
-            match event.map_err(|error| LinkError::Fabric(error.to_string()))? {
-                None => break,
-                Some(Event::Request(request)) => self.inbox.admit(request, &self.peers),
-                Some(Event::Connected(connection)) => {
+            let event = event.map_err(|error| LinkError::Fabric(error.to_string()))?;
+            let Some(event) = event else {
+                if more == 0 || !self.watcher.has_events() {
+                    break;
+                }
+                more -= 1;
+                continue;
+            };
+            self.watcher.took();
+            match event {
+                Event::Request(request) => self.inbox.admit(request, &self.peers),
+                Event::Connected(connection) => {
                     self.connector.handle_connected(connection, &mut self.peers);
                 }
-                Some(Event::Closed(connection)) => self.handle_end(connection, None)?,
-                Some(Event::Failed(connection, why)) => self.handle_end(connection, Some(why))?,
+                Event::Closed(connection) => self.handle_end(connection, None)?,
+                Event::Failed(connection, why) => self.handle_end(connection, Some(why))?,
             }
         }
         Ok(())

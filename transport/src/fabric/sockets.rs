@@ -23,6 +23,7 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use std::{fs, io, ptr};
@@ -36,6 +37,7 @@ use nix::sys::socket::{
     self, SetSockOpt, SockaddrLike, SockaddrStorage, getpeername, getsockname, getsockopt,
 };
 
+use super::guests::Guests;
 use crate::signals;
 
 /// The number of probes before a connection is given up.
@@ -44,15 +46,20 @@ const PROBES: u32 = 4;
 /// The number of the keeper's checks within the patience.
 const ROUNDS: u32 = 4;
 
-/// Asks the system to end the connections of a listener that are silent for `patience`. Returns
-/// `false` if the listener isn't among this process's sockets, because not all providers use the
+/// Asks the system to end the connections of a listener that are silent for `patience`, and to hand
+/// on only those whose other end has sent something. Returns `false` if the listener isn't among this process's sockets, because not all providers use the
 /// system's sockets.
 ///
 /// # Errors
 /// The system refuses the option.
 pub(super) fn watch_listener(address: SocketAddr, patience: Duration) -> io::Result<bool> {
-    let found = sockets()?.find(|socket| socket.local() == Some(address));
-    found.map_or(Ok(false), |socket| socket.watch(patience).map(|()| true))
+    let Some(listener) = sockets()?.find(|socket| socket.local() == Some(address)) else {
+        return Ok(false);
+    };
+    listener.watch(patience)?;
+    // A system without it hands on silent connections, which `guests` closes.
+    let _ = listener.defer();
+    Ok(true)
 }
 
 /// The listening addresses of this process and its peers, by which connections are found.
@@ -91,13 +98,18 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// Starts the thread for all connections between `ends`.
-    pub(super) fn start(ends: Ends, patience: Duration) -> io::Result<Keeper> {
+    pub(super) fn start(
+        ends: Ends,
+        patience: Duration,
+        guests: Arc<Mutex<Guests>>,
+    ) -> io::Result<Keeper> {
         let pause = (patience / ROUNDS).clamp(Duration::from_millis(100), Duration::from_secs(5));
         let (held, end) = bounded(0);
         let keep = move || {
             while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 // If the sockets can't be listed now, the next round checks them.
-                let _ = tend(&ends, patience);
+                let mut guests = guests.lock().unwrap_or_else(PoisonError::into_inner);
+                let _ = tend(&ends, patience, &mut guests);
             }
         };
         let builder = Builder::new().name("longshore-keeper".to_owned());
@@ -117,9 +129,10 @@ impl Drop for Keeper {
 }
 
 /// Checks all connections: probes every one, and sets TCP_USER_TIMEOUT only on established ones
-/// with unacknowledged data.
-fn tend(ends: &Ends, patience: Duration) -> io::Result<()> {
+/// with unacknowledged data. Limits those without a request.
+fn tend(ends: &Ends, patience: Duration, guests: &mut Guests) -> io::Result<()> {
     let times = Times::of(patience);
+    let mut found = Vec::new();
     for socket in sockets()?.filter(|socket| ends.have(socket)) {
         // Errors are ignored: another thread may have closed the socket meanwhile.
         if !socket.is_probed(&times) {
@@ -131,7 +144,9 @@ fn tend(ends: &Ends, patience: Duration) -> io::Result<()> {
         if getsockopt(&descriptor, TcpUserTimeout) != Ok(within) {
             let _ = TcpUserTimeout.set(&descriptor, &within);
         }
+        found.extend(guests.guest(socket));
     }
+    guests.limit(found);
     Ok(())
 }
 
@@ -191,7 +206,7 @@ impl Times {
 }
 
 /// The state of a connection, as the system reports it.
-struct TcpState {
+pub(super) struct TcpState {
     /// Whether it is being established.
     connects: bool,
     /// Whether it is or was established.
@@ -199,13 +214,16 @@ struct TcpState {
     /// Whether data were sent again, and the other end, which has room for them, hasn't
     /// acknowledged them.
     unanswered: bool,
+    /// The bytes that arrived on it, which kernels report from 4.1 on.
+    pub(super) received: Option<u64>,
 }
 
 /// Offsets in tcp_info, which the kernel's interface defines for all machines: the state, the
-/// number of retransmissions of the oldest data, and the other end's window, which kernels report
-/// from 5.4 on.
+/// number of retransmissions of the oldest data, the number of bytes that arrived, and the other
+/// end's window, which kernels report from 5.4 on.
 const STATE: usize = 0;
 const RETRANSMITS: usize = 2;
+const RECEIVED: std::ops::Range<usize> = 128..136;
 const ROOM: std::ops::Range<usize> = 228..232;
 
 const SYN_SENT: u8 = 2;
@@ -213,10 +231,10 @@ const LISTENS: u8 = 10;
 
 /// A stream socket over IP of this process, by a duplicated descriptor. The original number may
 /// belong to another file by the time that an option is set.
-struct Socket(OwnedFd);
+pub(super) struct Socket(OwnedFd);
 
 /// All stream sockets over IP of this process, one descriptor at a time.
-fn sockets() -> io::Result<impl Iterator<Item = Socket>> {
+pub(super) fn sockets() -> io::Result<impl Iterator<Item = Socket>> {
     let all = fs::read_dir("/proc/self/fd")?.flatten();
     // The numbers are listed first, so that the duplicates are not listed too.
     let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -238,11 +256,11 @@ impl Socket {
         self.0.as_fd()
     }
 
-    fn local(&self) -> Option<SocketAddr> {
+    pub(super) fn local(&self) -> Option<SocketAddr> {
         address(&getsockname(self.0.as_raw_fd()).ok()?)
     }
 
-    fn peer(&self) -> Option<SocketAddr> {
+    pub(super) fn peer(&self) -> Option<SocketAddr> {
         address(&getpeername(self.0.as_raw_fd()).ok()?)
     }
 
@@ -304,7 +322,7 @@ impl Socket {
 
     /// The state of the connection; `None` where the system doesn't report it, as under some
     /// emulators.
-    fn standing(&self) -> Option<TcpState> {
+    pub(super) fn standing(&self) -> Option<TcpState> {
         let mut info = [0u8; 256];
         let mut len = info.len() as libc::socklen_t;
         // SAFETY: a buffer of that length, of which the system fills as much as it has.
@@ -322,7 +340,36 @@ impl Socket {
         let stands = !matches!(told[STATE], SYN_SENT | LISTENS);
         let is_full = told.get(ROOM).is_some_and(|room| room == [0; 4]);
         let connects = told[STATE] == SYN_SENT;
-        Some(TcpState { connects, stands, unanswered: told[RETRANSMITS] > 0 && !is_full })
+        let received = told.get(RECEIVED).and_then(|bytes| bytes.try_into().ok());
+        Some(TcpState {
+            connects,
+            stands,
+            unanswered: told[RETRANSMITS] > 0 && !is_full,
+            received: received.map(u64::from_ne_bytes),
+        })
+    }
+
+    /// Ends a connection. Its owner still has to close it.
+    pub(super) fn shut_down(&self) {
+        // An error means that it has ended already.
+        let _ = socket::shutdown(self.0.as_raw_fd(), socket::Shutdown::Both);
+    }
+
+    /// Asks the system to hand on the connections of a listener only after their other end has sent
+    /// something, for as long as the system can wait for that.
+    fn defer(&self) -> io::Result<()> {
+        let seconds: libc::c_int = 1 << 15;
+        // SAFETY: a value of that length.
+        let status = unsafe {
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_DEFER_ACCEPT,
+                (&raw const seconds).cast(),
+                size_of_val(&seconds) as libc::socklen_t,
+            )
+        };
+        Ok(Errno::result(status).map(drop)?)
     }
 }
 
@@ -367,7 +414,8 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         assert!(watch_listener(address, Duration::from_secs(30)).unwrap());
-        let _connecting = TcpStream::connect(address).unwrap();
+        let mut connecting = TcpStream::connect(address).unwrap();
+        connecting.write_all(&[1]).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         let accepted = accepted.as_fd();
         assert_eq!(getsockopt(&accepted, KeepAlive), Ok(true));
@@ -430,13 +478,13 @@ mod tests {
             let end = end.as_fd();
             watch_connecting(to.ip(), to, patience).unwrap();
             let times = Times::of(patience);
-            tend(&ends, patience).unwrap();
+            tend(&ends, patience, &mut Guests::new(Vec::new())).unwrap();
             assert_eq!(getsockopt(&end, TcpUserTimeout), Ok(0));
             // libfabric sets these options from version 2.2 on.
             KeepAlive.set(&end, &false).unwrap();
             TcpKeepIdle.set(&end, &7200).unwrap();
             TcpUserTimeout.set(&end, &times.within).unwrap();
-            tend(&ends, patience).unwrap();
+            tend(&ends, patience, &mut Guests::new(Vec::new())).unwrap();
             assert_eq!(getsockopt(&end, KeepAlive), Ok(true));
             assert_eq!(getsockopt(&end, TcpKeepIdle), Ok(times.idle));
             assert_eq!(getsockopt(&end, TcpUserTimeout), Ok(0));
@@ -452,7 +500,12 @@ mod tests {
         let _stopped = listener.accept().unwrap();
         let patience = Duration::from_secs(1);
         watch_connecting(to.ip(), to, patience).unwrap();
-        let keeper = Keeper::start(Ends::new([], [to]), patience).unwrap();
+        let keeper = Keeper::start(
+            Ends::new([], [to]),
+            patience,
+            Arc::new(Mutex::new(Guests::new(Vec::new()))),
+        )
+        .unwrap();
         connected.set_nonblocking(true).unwrap();
         while connected.write(&[0; 65536]).is_ok() {}
         std::thread::sleep(4 * patience);

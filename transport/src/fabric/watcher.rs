@@ -25,6 +25,8 @@ use crate::signals;
 /// The watcher's thread. Dropping this ends it.
 pub(super) struct Watcher {
     watch: Arc<Watch>,
+    /// The descriptor of the events of connections.
+    events: Option<RawFd>,
     /// Dropped to end a sleep of the thread for good.
     alarm: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
@@ -43,6 +45,8 @@ pub(super) struct Watch {
     due: AtomicBool,
     /// The number of times that the rank has polled or sent.
     uses: CachePadded<AtomicU32>,
+    /// The number of events of connections that the rank has taken.
+    taken: AtomicU32,
 }
 
 #[derive(Default)]
@@ -86,6 +90,7 @@ impl Watcher {
             news,
             due: AtomicBool::new(true),
             uses: CachePadded::new(AtomicU32::new(0)),
+            taken: AtomicU32::new(0),
         });
         let (alarm, heard) = UnixStream::pair()?;
         let serve = {
@@ -98,13 +103,23 @@ impl Watcher {
         };
         let builder = Builder::new().name("longshore-fabric".to_owned());
         let thread = signals::blocked(|| builder.spawn(serve))?;
-        Ok(Watcher { watch, alarm: Some(alarm), thread: Some(thread) })
+        Ok(Watcher { watch, events: descriptors[0], alarm: Some(alarm), thread: Some(thread) })
     }
 
     /// Records that the rank polls or sends.
     pub(super) fn used(&self) {
         // There is one writer: the link, which only one thread uses at a time.
         self.watch.uses.store(self.watch.uses.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// Whether the descriptor of the events of connections is readable.
+    pub(super) fn has_events(&self) -> bool {
+        wait([self.events, None, None, None], Some(Duration::ZERO))[0]
+    }
+
+    /// Records that the rank has taken an event of a connection.
+    pub(super) fn took(&self) {
+        self.watch.taken.store(self.watch.taken.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
     /// Whether there may be events of connections. Resets the flag.
@@ -190,7 +205,8 @@ impl Watch {
         [events, completions, accesses]: [Option<RawFd>; 3],
         alarm: &UnixStream,
     ) {
-        let descriptors = [events, completions, accesses, Some(alarm.as_raw_fd())];
+        let alarm = Some(alarm.as_raw_fd());
+        let mut rest = Rest::default();
         loop {
             self.await_order(news);
             loop {
@@ -212,7 +228,18 @@ impl Watch {
                 continue;
             }
             let before = self.uses.load(Relaxed);
-            let waited = may_wait().then(|| wait(descriptors));
+            let waited = may_wait().then(|| {
+                let pause = rest.pause(self.taken.load(Relaxed));
+                if !pause.is_zero() {
+                    let readable = wait([None, completions, accesses, alarm], Some(pause));
+                    if readable.contains(&true) {
+                        return readable;
+                    }
+                }
+                let readable = wait([events, completions, accesses, alarm], None);
+                rest.woken |= readable[0];
+                readable
+            });
             self.orders().needed = waited.is_some() && self.uses.load(Relaxed) == before;
             if waited.is_none_or(|readable| readable[0]) {
                 self.due.store(true, Relaxed);
@@ -223,14 +250,52 @@ impl Watch {
     }
 }
 
-/// Sleeps until a descriptor is readable. Returns which descriptors are.
-fn wait(descriptors: [Option<RawFd>; 4]) -> [bool; 4] {
+/// The thread's rest from the events of connections.
+///
+/// Their descriptor is readable without an event while strangers connect, and all the time while
+/// this process has no descriptor for one more connection. So the thread pauses after some wakes
+/// that brought no event, longer after each.
+#[derive(Default)]
+struct Rest {
+    /// Whether that descriptor has woken the thread since the last pause was computed.
+    woken: bool,
+    /// The number of events that had been taken then.
+    taken: u32,
+    /// The number of wakes in a row that brought no event.
+    vain: u32,
+}
+
+impl Rest {
+    /// Wakes without an event that happen in good order.
+    const VAIN: u32 = 16;
+    /// Doublings of the first pause, 1 ms.
+    const DOUBLINGS: u32 = 4;
+
+    /// How long to ignore the descriptor, if `taken` events have been taken by now.
+    fn pause(&mut self, taken: u32) -> Duration {
+        if taken != self.taken {
+            self.vain = 0;
+        } else if self.woken {
+            self.vain += 1;
+        }
+        (self.taken, self.woken) = (taken, false);
+        match self.vain.checked_sub(Rest::VAIN) {
+            None => Duration::ZERO,
+            Some(more) => Duration::from_millis(1 << more.min(Rest::DOUBLINGS)),
+        }
+    }
+}
+
+/// Sleeps until a descriptor is readable, or at most for a time. Returns which descriptors are.
+fn wait(descriptors: [Option<RawFd>; 4], at_most: Option<Duration>) -> [bool; 4] {
+    // Limited to some milliseconds, if at all.
+    let timeout = at_most.map_or(-1, |time| time.as_millis() as libc::c_int);
     // The system ignores a negative descriptor.
     let entry =
         |fd: Option<RawFd>| libc::pollfd { fd: fd.unwrap_or(-1), events: libc::POLLIN, revents: 0 };
     let mut polled = descriptors.map(entry);
     // SAFETY: the array has as many entries as the call is given.
-    unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) };
+    unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout) };
     polled.map(|entry| entry.revents != 0)
 }
 
@@ -272,5 +337,24 @@ impl Doorbell for Bell {
 
     fn ring(&self, peer: u32) -> Result<(), LinkError> {
         Ok(self.0.segment.ring(peer)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wakes_without_events_are_followed_by_ever_longer_pauses() {
+        let mut rest = Rest::default();
+        let mut pauses = |taken, wakes: u32| {
+            let mut pause = |_| {
+                rest.woken = true;
+                rest.pause(taken).as_millis()
+            };
+            (0..wakes).map(&mut pause).collect::<Vec<_>>()
+        };
+        assert_eq!(pauses(0, 25)[14..], [0, 1, 2, 4, 8, 16, 16, 16, 16, 16, 16]);
+        assert_eq!(pauses(1, 1), [0]);
     }
 }
