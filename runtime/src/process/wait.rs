@@ -220,7 +220,7 @@ impl Process {
                 return Some(Ok(()));
             }
             if let (Some(window), true) = (window, arming) {
-                self.remark(|| self.windows.text(window));
+                self.remark_name(window);
             }
             state.lost_at(barrier).map(Err)
         })
@@ -248,11 +248,18 @@ impl Process {
             if arming {
                 self.note_wait(Some(awaited));
                 if let Some(window) = window {
-                    self.remark(|| self.windows.text(window));
+                    self.remark_name(window);
                 }
             }
             state.lost_among(group, window).map(Err)
         })
+    }
+
+    /// Publishes the name of a window on which all ranks meet. The note of the call has its number.
+    fn remark_name(&self, window: u32) {
+        self.remark(|| {
+            self.windows.name(window).map_or_else(String::new, |name| format!("{name:?}"))
+        });
     }
 
     /// Under `--check`: fails if this rank waits in a circle of ranks whose calls have lasted so

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::check::Caller;
+use crate::error::excerpt;
 use crate::object::Card;
 
 /// The windows of a rank, by their numbers.
@@ -59,8 +60,13 @@ impl Windows {
 
     /// A window's number, and its name if it has one.
     pub(crate) fn text(&self, window: u32) -> String {
-        let name = self.all().get(&window).map(Unfreed::name).unwrap_or_default();
-        titled(window, &name)
+        titled(window, &self.name(window).unwrap_or_default())
+    }
+
+    /// A window's name, shortened, if it has one.
+    pub(crate) fn name(&self, window: u32) -> Option<String> {
+        let name = self.all().get(&window).map(Unfreed::name).filter(|name| !name.is_empty());
+        name.map(|name| excerpt(&name))
     }
 
     /// The report of each window that isn't freed, with its kind.
@@ -91,6 +97,6 @@ impl Windows {
 fn titled(window: u32, name: &str) -> String {
     match name {
         "" => format!("window {window}"),
-        name => format!("window {window} {:?}", crate::error::excerpt(&name)),
+        name => format!("window {window} {:?}", excerpt(&name)),
     }
 }

@@ -88,8 +88,8 @@ fn the_watchdog_reports_which_rank_waits_for_which() {
         &["-n", "2"],
         "fences",
         &[
-            "  rank 0: in a fence of window 1, waits for rank 1 (window 1 \"halo\")",
-            "  rank 1: in a fence of window 2, waits for rank 0 (window 2)",
+            "  rank 0: in a fence of window 1, waits for rank 1 (\"halo\")",
+            "  rank 1: in a fence of window 2, waits for rank 0",
             "they wait in a circle: rank 0, rank 1, rank 0",
             LATE,
         ],
