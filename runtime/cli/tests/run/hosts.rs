@@ -15,8 +15,9 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::role;
+use super::signals::REPORTS_TERM;
 use super::support::{Finished, LaunchedJob, parent, run, sh, start, variable};
-use super::{REPORTS_TERM, role};
 
 /// One rank on the first host, up to three on the second.
 const HOSTS: [&str; 4] = ["--host", "1:1,2:3", "--start", "env -i nice -n"];

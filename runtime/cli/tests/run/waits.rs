@@ -5,7 +5,16 @@ use std::io::{BufRead, BufReader};
 use nix::sys::signal::{Signal, kill};
 
 use super::role;
-use super::support::{run, start};
+use super::support::{run, sh, start};
+
+#[test]
+fn a_timeout_ends_the_job() {
+    let finished = sh(&["-n", "2", "--timeout", "0.2"], "trap '' TERM; sleep 60; sleep 60");
+    finished.expect(
+        124,
+        &["longshore: the job took longer than 0.2 s; ending rank 0 (before init), rank 1 (before init)"],
+    );
+}
 
 /// Runs ranks that get stuck until the watchdog reports `expected`, apart from durations and line
 /// numbers. Reports about ranks that are still starting don't count. With a long `patience`, ranks

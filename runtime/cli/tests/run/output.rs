@@ -1,0 +1,62 @@
+//! Output and input of the ranks.
+
+use std::io::Write;
+use std::thread;
+use std::time::Duration;
+
+use super::support::{run, sh, start};
+
+#[test]
+fn output_is_forwarded_by_whole_lines() {
+    let script =
+        "for i in 1 2 3 4 5 6 7 8 9; do printf \"$PMI_RANK a\"; printf 'b '; printf 'c\\n'; done";
+    let labelled = sh(&["--label", "-n", "4"], script).lines();
+    assert_eq!(labelled.len(), 36);
+    for line in &labelled {
+        let (label, rank) = (&line[..4], &line[4..5]);
+        assert_eq!((label, &line[4..]), (&*format!("[{rank}] "), &*format!("{rank} ab c")));
+    }
+    assert!(sh(&["-n", "4"], script).lines().iter().all(|line| line.ends_with(" ab c")));
+}
+
+#[test]
+fn output_is_forwarded_byte_by_byte() {
+    let script = r"printf '\001\377\r\000x\n\nend'; printf 'error' >&2";
+    let plain = sh(&[], script);
+    assert_eq!(plain.stdout, b"\x01\xff\r\0x\n\nend");
+    assert_eq!(plain.stderr, "error");
+    let labelled = sh(&["--label"], script);
+    assert_eq!(labelled.stdout, b"[0] \x01\xff\r\0x\n[0] \n[0] end\n");
+    assert_eq!(labelled.stderr, "[0] error\n");
+}
+
+#[test]
+fn large_output_waits_for_a_slow_reader() {
+    let mut run = start(&["-n", "3", "sh", "-c", "yes | head -c 2000000"]);
+    thread::sleep(Duration::from_millis(200));
+    assert!(run.child.try_wait().unwrap().is_none(), "it should wait for its reader");
+    assert_eq!(run.finish().stdout.len(), 6_000_000);
+}
+
+#[test]
+fn a_closed_reader_ends_the_writers_by_sigpipe() {
+    let mut run = start(&["-n", "2", "yes"]);
+    drop(run.child.stdout.take());
+    assert_eq!(run.finish().status, 128 + 13);
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let script = "exec \"$@\" > /dev/full";
+    let finished =
+        run(&["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_longshore"), "run", "echo", "lost"]);
+    assert_eq!(finished.status, 1);
+    assert!(finished.stderr.contains("writing to standard output: No space left on device"));
+}
+
+#[test]
+fn input_goes_to_rank_0() {
+    let mut run = start(&["--label", "-n", "3", "cat"]);
+    run.child.stdin.take().unwrap().write_all(b"one\ntwo").unwrap();
+    assert_eq!(run.finish().stdout, b"[0] one\n[0] two\n");
+}
