@@ -102,9 +102,11 @@ pub(super) struct Known {
 struct Facts {
     /// Consecutive ranks that are alike, each run with its first rank.
     runs: Vec<(u32, Fact)>,
-    /// As [`Known::offset`], by rank; 0, the segment's header, stands for none. Empty if no rank
-    /// has one.
+    /// As [`Known::offset`], from the first rank that has one to the last. 0, the segment's header,
+    /// stands for none.
     offsets: Vec<u64>,
+    /// The first rank that has an offset.
+    first_offset: u32,
     /// The architectures that occur, each once.
     architectures: Vec<Architecture>,
     ranks: u32,
@@ -141,7 +143,10 @@ impl Facts {
             self.runs.push((self.ranks, fact));
         }
         if let Some(offset) = offset {
-            self.offsets.resize(self.ranks as usize, 0);
+            if self.offsets.is_empty() {
+                self.first_offset = self.ranks;
+            }
+            self.offsets.resize((self.ranks - self.first_offset) as usize, 0);
             self.offsets.push(offset);
         }
         self.ranks += 1;
@@ -150,7 +155,13 @@ impl Facts {
     /// The facts about a rank, and its offset.
     fn of(&self, rank: u32) -> (Fact, u64) {
         let after = self.runs.partition_point(|(first, _)| *first <= rank);
-        (self.runs[after - 1].1, self.offsets.get(rank as usize).copied().unwrap_or(0))
+        (self.runs[after - 1].1, self.offset(rank))
+    }
+
+    /// A rank's offset; 0 if it has none.
+    fn offset(&self, rank: u32) -> u64 {
+        let at = rank.checked_sub(self.first_offset);
+        at.and_then(|at| self.offsets.get(at as usize).copied()).unwrap_or(0)
     }
 
     /// The runs of like ranks.
@@ -297,8 +308,8 @@ impl Peers {
     pub(super) fn direct_offsets(&self) -> impl Iterator<Item = (u32, u64)> {
         let own = self.control.rank();
         let direct = self.facts.runs().filter(|(_, fact)| fact.route == Route::Direct);
-        let offset = |rank: u32| Some((rank, *self.facts.offsets.get(rank as usize)?));
-        let offsets = direct.flat_map(|(ranks, _)| ranks).filter_map(offset);
+        let ranks = direct.flat_map(|(ranks, _)| ranks);
+        let offsets = ranks.map(|rank| (rank, self.facts.offset(rank)));
         offsets.filter(move |(rank, offset)| *offset > 0 && *rank != own)
     }
 
@@ -386,7 +397,7 @@ mod tests {
         facts.push(known(64, Route::Direct, Some(4096)));
         (0..498).for_each(|_| facts.push(known(64, Route::Message, None)));
         facts.push(known(0, Route::Message, None));
-        assert_eq!((facts.runs.len(), facts.ranks, facts.offsets.len()), (4, 1000, 501));
+        assert_eq!((facts.runs.len(), facts.ranks, facts.offsets.len()), (4, 1000, 1));
         let of = |rank| facts.of(rank);
         assert_eq!((of(499).0.route, of(499).1), (Route::Message, 0));
         assert_eq!((of(500).0.route, of(500).1), (Route::Direct, 4096));
