@@ -1,13 +1,10 @@
 //! The kinds of errors, with the text and the MPI error class of each.
 
-use shipable::datatype::Combiner;
-use shipable::{Class, Datatype, Form};
+use shipable::Class;
 
-use super::excerpt::excerpt;
+use super::words::{address_remedy, locale_cause, owner, range_remedy, rank_name, tag_name};
 use crate::flavor::Flavor;
 use crate::job;
-use crate::pointer::address_space;
-use crate::special::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 
 /// The fault of an [`Error`](crate::Error), with its values. Rules are numbered as in
 /// docs/rules.md.
@@ -589,153 +586,5 @@ impl ErrorKind {
     /// The error of a collective call that failed at rank `by`, decoded from that rank's message.
     pub(crate) fn elsewhere(by: u32, class: u8, text: String) -> ErrorKind {
         ErrorKind::Elsewhere { by, class: Class::from_wire(class).unwrap_or(Class::Unknown), text }
-    }
-
-    pub(super) fn class(&self) -> Class {
-        match self {
-            ErrorKind::NotInitialized
-            | ErrorKind::Finalized
-            | ErrorKind::Job(_)
-            | ErrorKind::Callback { .. }
-            | ErrorKind::Found(_)
-            | ErrorKind::Other(_)
-            | ErrorKind::MakingTwo
-            | ErrorKind::GivenUp { .. }
-            | ErrorKind::Link(_) => Class::Other,
-            ErrorKind::Keyval(_) => Class::Keyval,
-            ErrorKind::Segment(_) | ErrorKind::NoMemory(_) => Class::NoMem,
-            ErrorKind::Datatype(error) => error.class(),
-            ErrorKind::Rank { .. } | ErrorKind::RankTwice(_) | ErrorKind::TypeOfNull => Class::Rank,
-            ErrorKind::Stride | ErrorKind::Color(_) => Class::Arg,
-            ErrorKind::Group(_) | ErrorKind::Outside { .. } => Class::Group,
-            ErrorKind::Root { .. } => Class::Root,
-            ErrorKind::Blocks { .. } | ErrorKind::Ranges(_) => Class::Count,
-            ErrorKind::InPlace => Class::Buffer,
-            ErrorKind::NotReducible { .. } => Class::Type,
-            ErrorKind::NotReducing | ErrorKind::UserOperands { .. } => Class::Op,
-            ErrorKind::Collective => Class::Intern,
-            ErrorKind::PackArguments(_) => Class::Arg,
-            ErrorKind::Unrecognised => Class::UnsupportedDatarep,
-            ErrorKind::CommunicatorHandle(_) => Class::Comm,
-            ErrorKind::Contexts => Class::Comm,
-            ErrorKind::Count(_) => Class::Count,
-            ErrorKind::TooLarge { .. } => Class::ValueTooLarge,
-            ErrorKind::Tag(_) => Class::Tag,
-            ErrorKind::LocaleTarget { .. }
-            | ErrorKind::ForeignElsewhere { .. }
-            | ErrorKind::ForeignTarget { .. }
-            | ErrorKind::UnknownTag(_)
-            | ErrorKind::TypeHandle(_)
-            | ErrorKind::Signature { .. }
-            | ErrorKind::Overlap { .. }
-            | ErrorKind::MixedTypes { .. }
-            | ErrorKind::OtherType { .. }
-            | ErrorKind::NotPredefined { .. }
-            | ErrorKind::Form { .. } => Class::Type,
-            ErrorKind::NoOp | ErrorKind::UnknownOperation(_) => Class::Op,
-            ErrorKind::Request(_) => Class::Request,
-            ErrorKind::Displacement(_) => Class::Disp,
-            ErrorKind::Range { .. } | ErrorKind::Address { .. } | ErrorKind::NotAttached { .. } => {
-                Class::RmaRange
-            }
-            ErrorKind::NoBuffer
-            | ErrorKind::Buffer { .. }
-            | ErrorKind::Padding { .. }
-            | ErrorKind::Emulated { .. } => Class::Buffer,
-            ErrorKind::Epoch(_)
-            | ErrorKind::LockedWindow { .. }
-            | ErrorKind::OutOfOrder(_)
-            | ErrorKind::Mismatch { .. }
-            | ErrorKind::Circle(_) => Class::RmaSync,
-            ErrorKind::Assert { .. } => Class::Assert,
-            ErrorKind::LockType(_) => Class::Locktype,
-            ErrorKind::WindowFreed | ErrorKind::WindowPoisoned { .. } => Class::Win,
-            ErrorKind::Flavor { .. } => Class::RmaFlavor,
-            ErrorKind::NotShared(_) => Class::RmaShared,
-            ErrorKind::AttachedTwice { .. } | ErrorKind::NoAddress { .. } | ErrorKind::Detached => {
-                Class::RmaAttach
-            }
-            ErrorKind::WindowArgument { class, .. }
-            | ErrorKind::Refused { class, .. }
-            | ErrorKind::Elsewhere { class, .. } => *class,
-            ErrorKind::Info { .. } => Class::InfoValue,
-            ErrorKind::Conversion(_) => Class::Conversion,
-            ErrorKind::Truncate { .. } => Class::Truncate,
-            ErrorKind::Gone { .. } | ErrorKind::Aborting { .. } => Class::ProcAborted,
-            ErrorKind::Protocol { .. } => Class::Intern,
-        }
-    }
-}
-
-/// The error of rules T1 and T2 for a target type that isn't portable. It names the component that
-/// made the type locale-specific, and the portable constructor to use instead.
-pub(crate) fn locale_target(datatype: &Datatype, form: &Form, hint: &'static str) -> ErrorKind {
-    let culprit = form.culprit();
-    let remedy = match culprit.map(Datatype::combiner) {
-        Some(Combiner::Struct | Combiner::StructInteger) => {
-            "build it with simple_struct, or derive it from a #[repr(C)] struct and pass rank.type_of::<T>()"
-        }
-        Some(Combiner::Hvector | Combiner::HvectorInteger) => {
-            "build it with vector, which strides in extents"
-        }
-        Some(Combiner::Hindexed | Combiner::HindexedInteger) => {
-            "build it with indexed, which counts extents"
-        }
-        Some(Combiner::HindexedBlock) => "build it with indexed_block, which counts extents",
-        Some(Combiner::Resized) => {
-            "build it with a stride of vector, or as a larger simple_struct, in place of resized"
-        }
-        Some(Combiner::ValueIndex) => "use one of MPI's named pair types, such as c::DoubleInt",
-        _ => "build it of portable constructors",
-    };
-    let culprit = culprit.map_or("byte displacements".to_owned(), |culprit| excerpt(culprit));
-    ErrorKind::LocaleTarget { datatype: excerpt(datatype), culprit, remedy, hint }
-}
-
-/// The component that made a type locale-specific, in parentheses, unless it is the type itself.
-fn locale_cause(culprit: &str, datatype: &str) -> String {
-    if culprit == datatype { String::new() } else { format!(" ({culprit} made it so)") }
-}
-
-/// A rank as users write it: a special one by its name.
-pub(super) fn rank_name(rank: i32) -> String {
-    match rank {
-        ANY_SOURCE => "ANY_SOURCE".to_owned(),
-        PROC_NULL => "PROC_NULL".to_owned(),
-        rank => rank.to_string(),
-    }
-}
-
-/// A wrong tag as users write it.
-fn tag_name(tag: i32) -> String {
-    match tag {
-        ANY_TAG => "ANY_TAG is only for receives".to_owned(),
-        tag => format!("{tag} is negative"),
-    }
-}
-
-/// The displacements of which the bytes would lie in the window.
-fn range_remedy((start, end): (i128, i128), size: u64, displacement: i64, unit: u32) -> String {
-    let (unit, length) = (i128::from(unit.max(1)), end - start);
-    let first = start - i128::from(displacement) * unit;
-    // The lowest is a multiple of the unit that isn't below the window's start.
-    let lowest = (-first).max(0).div_euclid(unit) + i128::from((-first).max(0) % unit != 0);
-    let highest = (i128::from(size) - length - first).div_euclid(unit);
-    match highest >= lowest {
-        true => format!("stay within it, by a displacement from {lowest} to {highest}"),
-        false => format!("{length} bytes fit at no displacement, so use fewer"),
-    }
-}
-
-/// The owner of a window, seen from the caller.
-fn owner(own: bool) -> &'static str {
-    if own { "this rank's" } else { "the target's" }
-}
-
-/// The remedy for a displacement beyond the reach of the target's pointers.
-fn address_remedy(size: u64, pointer: u8) -> String {
-    match size == address_space(pointer) {
-        true => "give an address of memory that the target attached".to_owned(),
-        false => format!("stay within its window of {size} bytes"),
     }
 }

@@ -1,8 +1,11 @@
 //! Errors: the kind of each, the place where it occurred, and its MPI error class.
 
+mod class;
 mod excerpt;
 mod kind;
+mod locale;
 mod other;
+mod words;
 
 use std::fmt;
 use std::panic::Location;
@@ -11,7 +14,7 @@ use shipable::Class;
 
 pub(crate) use excerpt::{SHOWN, excerpt};
 pub use kind::ErrorKind;
-pub(crate) use kind::locale_target;
+pub(crate) use locale::locale_target;
 
 /// The result of a call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -144,7 +147,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at rank {}", self.call, self.rank)?;
         if let Some(target) = self.target {
-            write!(f, ", target {}", kind::rank_name(target))?;
+            write!(f, ", target {}", words::rank_name(target))?;
             if let Some(process) =
                 self.process.filter(|process| i64::from(*process) != i64::from(target))
             {

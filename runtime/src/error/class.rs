@@ -1,0 +1,82 @@
+//! The MPI error class of each kind of error.
+
+use shipable::Class;
+
+use super::kind::ErrorKind;
+
+impl ErrorKind {
+    pub(super) fn class(&self) -> Class {
+        match self {
+            ErrorKind::NotInitialized
+            | ErrorKind::Finalized
+            | ErrorKind::Job(_)
+            | ErrorKind::Callback { .. }
+            | ErrorKind::Found(_)
+            | ErrorKind::Other(_)
+            | ErrorKind::MakingTwo
+            | ErrorKind::GivenUp { .. }
+            | ErrorKind::Link(_) => Class::Other,
+            ErrorKind::Keyval(_) => Class::Keyval,
+            ErrorKind::Segment(_) | ErrorKind::NoMemory(_) => Class::NoMem,
+            ErrorKind::Datatype(error) => error.class(),
+            ErrorKind::Rank { .. } | ErrorKind::RankTwice(_) | ErrorKind::TypeOfNull => Class::Rank,
+            ErrorKind::Stride | ErrorKind::Color(_) => Class::Arg,
+            ErrorKind::Group(_) | ErrorKind::Outside { .. } => Class::Group,
+            ErrorKind::Root { .. } => Class::Root,
+            ErrorKind::Blocks { .. } | ErrorKind::Ranges(_) => Class::Count,
+            ErrorKind::InPlace => Class::Buffer,
+            ErrorKind::NotReducible { .. } => Class::Type,
+            ErrorKind::NotReducing | ErrorKind::UserOperands { .. } => Class::Op,
+            ErrorKind::Collective => Class::Intern,
+            ErrorKind::PackArguments(_) => Class::Arg,
+            ErrorKind::Unrecognised => Class::UnsupportedDatarep,
+            ErrorKind::CommunicatorHandle(_) => Class::Comm,
+            ErrorKind::Contexts => Class::Comm,
+            ErrorKind::Count(_) => Class::Count,
+            ErrorKind::TooLarge { .. } => Class::ValueTooLarge,
+            ErrorKind::Tag(_) => Class::Tag,
+            ErrorKind::LocaleTarget { .. }
+            | ErrorKind::ForeignElsewhere { .. }
+            | ErrorKind::ForeignTarget { .. }
+            | ErrorKind::UnknownTag(_)
+            | ErrorKind::TypeHandle(_)
+            | ErrorKind::Signature { .. }
+            | ErrorKind::Overlap { .. }
+            | ErrorKind::MixedTypes { .. }
+            | ErrorKind::OtherType { .. }
+            | ErrorKind::NotPredefined { .. }
+            | ErrorKind::Form { .. } => Class::Type,
+            ErrorKind::NoOp | ErrorKind::UnknownOperation(_) => Class::Op,
+            ErrorKind::Request(_) => Class::Request,
+            ErrorKind::Displacement(_) => Class::Disp,
+            ErrorKind::Range { .. } | ErrorKind::Address { .. } | ErrorKind::NotAttached { .. } => {
+                Class::RmaRange
+            }
+            ErrorKind::NoBuffer
+            | ErrorKind::Buffer { .. }
+            | ErrorKind::Padding { .. }
+            | ErrorKind::Emulated { .. } => Class::Buffer,
+            ErrorKind::Epoch(_)
+            | ErrorKind::LockedWindow { .. }
+            | ErrorKind::OutOfOrder(_)
+            | ErrorKind::Mismatch { .. }
+            | ErrorKind::Circle(_) => Class::RmaSync,
+            ErrorKind::Assert { .. } => Class::Assert,
+            ErrorKind::LockType(_) => Class::Locktype,
+            ErrorKind::WindowFreed | ErrorKind::WindowPoisoned { .. } => Class::Win,
+            ErrorKind::Flavor { .. } => Class::RmaFlavor,
+            ErrorKind::NotShared(_) => Class::RmaShared,
+            ErrorKind::AttachedTwice { .. } | ErrorKind::NoAddress { .. } | ErrorKind::Detached => {
+                Class::RmaAttach
+            }
+            ErrorKind::WindowArgument { class, .. }
+            | ErrorKind::Refused { class, .. }
+            | ErrorKind::Elsewhere { class, .. } => *class,
+            ErrorKind::Info { .. } => Class::InfoValue,
+            ErrorKind::Conversion(_) => Class::Conversion,
+            ErrorKind::Truncate { .. } => Class::Truncate,
+            ErrorKind::Gone { .. } | ErrorKind::Aborting { .. } => Class::ProcAborted,
+            ErrorKind::Protocol { .. } => Class::Intern,
+        }
+    }
+}
