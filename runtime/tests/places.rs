@@ -50,7 +50,7 @@ fn errors_of_windows_name_the_line_of_their_call() {
         expect((line(), window.wait()));
         expect((line(), window.test()));
         expect((line(), window.route(9)));
-        expect((line(), window.shared_query(0)));
+        expect((line(), window.shared_query(9)));
         expect((line(), window.attach(vec![0u8; 8])));
         expect((line(), window.get::<i64>(8)));
         expect((line(), window.set(8, 1i64)));

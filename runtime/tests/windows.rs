@@ -8,7 +8,7 @@ use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
     Architecture, Assert, Callbacks, Class, Communicator, Datatype, ErrorHandler, Flavor, Given,
-    Info, Keyval, LockType, Model, Op, PROC_NULL, Rank, Window,
+    Info, Keyval, LockType, Model, Op, PROC_NULL, Pointed, Rank, Window,
 };
 
 use support::{allocate_shared, crowd};
@@ -107,6 +107,37 @@ fn a_value_that_one_rank_stores_is_loaded_by_another() {
         assert!(error.to_string().contains(&format!("target {}", next.rank())), "{error}");
         window.free().unwrap();
     });
+}
+
+#[test]
+fn shared_query_of_any_flavor_reports_what_can_be_loaded() {
+    run(2, &Options::default(), |rank| {
+        let world = rank.world();
+        let (me, other) = (world.rank(), 1 - world.rank());
+        let allocated = Window::allocate(world, 16, 8, &Info::default()).unwrap();
+        allocated.local().set(1, f64::from(me)).unwrap();
+        allocated.raw().fence(Assert::NONE).unwrap();
+        let theirs = allocated.shared_query(other).unwrap();
+        assert_eq!((theirs.rank(), theirs.size(), theirs.disp_unit()), (other, 16, 8));
+        assert_eq!(theirs.get::<f64>(1).unwrap(), f64::from(other));
+        allocated.raw().fence(Assert::NOSUCCEED).unwrap();
+        allocated.free().unwrap();
+        // Memory that the program points to stays where it is.
+        let mut bytes = [0u8; 8];
+        #[allow(unsafe_code)]
+        // SAFETY: the array outlives the window, and is used only by it.
+        let memory = unsafe { Pointed::new(bytes.as_mut_ptr(), 8) };
+        let created = Window::create(world, memory, 1, &Info::default()).unwrap();
+        assert_eq!(created.shared_query(me).unwrap().size(), 8);
+        assert_eq!(created.shared_query(other).unwrap().size(), 0);
+        created.free().unwrap();
+        let dynamic = Window::create_dynamic(world, &Info::default()).unwrap();
+        let none = dynamic.shared_query(me).unwrap();
+        assert_eq!((none.size(), none.base().is_null()), (0, true));
+        dynamic.free().unwrap();
+        rank.finalize().unwrap();
+    })
+    .unwrap();
 }
 
 #[test]

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use longshore::Class;
 
 use crate::constants::{ERRORS_RETURN, FILE_NULL, SESSION_NULL};
-use crate::error::Errhandler;
+use crate::errhandler::Errhandler;
 use crate::handle::{Handle, Kind, Object};
-use crate::object::{Card, lock};
+use crate::lock::lock;
+use crate::object::Card;
 
 /// A file.
 pub struct File {

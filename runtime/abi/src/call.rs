@@ -3,8 +3,7 @@
 use std::ffi::c_int;
 
 use crate::error;
-use crate::fault::{Fault, Result};
-use crate::handle::Handle;
+use crate::fault::{Fault, Raiser, Result};
 use crate::state::{self, Phase};
 
 /// When a function may be called.
@@ -14,23 +13,6 @@ pub enum When {
     Active,
     /// At any time.
     Always,
-}
-
-/// The object whose error handler gets an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Raiser {
-    /// MPI_COMM_SELF, for calls about no other object (MPI-5.0 section 9.3).
-    Own,
-    /// A communicator.
-    Comm(Handle),
-    /// A window.
-    Win(Handle),
-    /// A file.
-    File(Handle),
-    /// A session.
-    Session(Handle),
-    /// None: the call only returns its code.
-    Nobody,
 }
 
 /// Runs the body of a function, and raises its error.
@@ -64,6 +46,6 @@ fn misplaced(call: &'static str) -> c_int {
         Phase::After => "after MPI_Finalize",
         Phase::Active | Phase::Ending => return crate::constants::ERR_OTHER,
     };
-    eprintln!("longshore: {call} was called {when} (MPI-5.0 section 11.4.1): the process ends");
+    state::say(&format!("longshore: {call} was called {when}, so the process ends\n"));
     state::end_process(crate::constants::ERR_OTHER)
 }

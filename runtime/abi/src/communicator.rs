@@ -1,11 +1,11 @@
 //! Communicators (MPI-5.0 section 7.4).
 
 use std::ffi::c_int;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use longshore::{Class, Communicator, SplitType};
+use longshore::{Class, Communicator, Rank, SplitType};
 
-use crate::arg::Chars;
+use crate::arg::{Address, Chars};
 use crate::constants::{
     COMM_NULL, COMM_SELF, COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED,
     COMM_TYPE_SHARED, COMM_WORLD, MAX_OBJECT_NAME, UNDEFINED,
@@ -14,8 +14,10 @@ use crate::fault::{Fault, Result};
 use crate::group::{Group, compared};
 use crate::handle::{Handle, Kind, Object, find, insert, remove};
 use crate::info::{self, Info, Pairs};
+use crate::keyval::{Attributes, Holder};
+use crate::lock::lock;
 use crate::object::Card;
-use crate::{attribute, state};
+use crate::{codes, constants, group, keyval, state};
 
 /// A communicator.
 pub struct Comm {
@@ -30,20 +32,56 @@ impl Object for Comm {
 
     fn predefined(handle: Handle) -> Option<Arc<Comm>> {
         match handle {
-            COMM_WORLD => state::get().map(|state| state.world().clone()),
-            COMM_SELF => state::get().map(|state| state.alone().clone()),
+            COMM_WORLD => INITIAL.get().map(|[world, _]| world.clone()),
+            COMM_SELF => INITIAL.get().map(|[_, alone]| alone.clone()),
             _ => None,
         }
     }
 }
 
-impl Comm {
-    /// One of the two communicators that exist from the start.
-    pub fn initial(inner: Communicator, handle: Handle) -> Arc<Comm> {
-        let name = if handle == COMM_WORLD { "MPI_COMM_WORLD" } else { "MPI_COMM_SELF" };
-        Arc::new(Comm { inner, card: Card::named(name) })
+impl Holder for Comm {
+    fn attributes(&self) -> MutexGuard<'_, Attributes> {
+        self.card.attributes()
     }
 
+    fn predefined_attribute(&self, keyval: c_int) -> Option<Address> {
+        static TAG_UB: c_int = c_int::MAX;
+        static ANY_RANK: c_int = constants::ANY_SOURCE;
+        static NO_RANK: c_int = constants::PROC_NULL;
+        static NO: c_int = 0;
+        match keyval {
+            constants::TAG_UB => Some(Address::of(&TAG_UB)),
+            constants::IO => Some(Address::of(&ANY_RANK)),
+            constants::HOST => Some(Address::of(&NO_RANK)),
+            constants::WTIME_IS_GLOBAL => Some(Address::of(&NO)),
+            constants::LASTUSEDCODE => Some(kept(&LAST_USED, codes::last_used())),
+            constants::UNIVERSE_SIZE => {
+                let size = state::get()?.rank().world().size();
+                Some(kept(&UNIVERSE, size))
+            }
+            _ => None,
+        }
+    }
+}
+
+static LAST_USED: Mutex<Option<&'static c_int>> = Mutex::new(None);
+static UNIVERSE: Mutex<Option<&'static c_int>> = Mutex::new(None);
+
+/// The address of a number that the program may read at any time. A number that changes gets a new
+/// address.
+fn kept(place: &Mutex<Option<&'static c_int>>, number: c_int) -> Address {
+    let mut place = lock(place);
+    match *place {
+        Some(kept) if *kept == number => Address::of(kept),
+        _ => {
+            let kept: &'static c_int = Box::leak(Box::new(number));
+            *place = Some(kept);
+            Address::of(kept)
+        }
+    }
+}
+
+impl Comm {
     pub fn inner(&self) -> &Communicator {
         &self.inner
     }
@@ -51,6 +89,18 @@ impl Comm {
     pub fn card(&self) -> &Card {
         &self.card
     }
+}
+
+/// MPI_COMM_WORLD and MPI_COMM_SELF.
+static INITIAL: OnceLock<[Arc<Comm>; 2]> = OnceLock::new();
+
+/// Makes the two communicators that exist from the start.
+pub fn begin(rank: &Rank) {
+    let initial = |inner: &Communicator, name: &str| {
+        Arc::new(Comm { inner: inner.share(), card: Card::named(name) })
+    };
+    let all = [initial(rank.world(), "MPI_COMM_WORLD"), initial(rank.alone(), "MPI_COMM_SELF")];
+    let _ = INITIAL.set(all);
 }
 
 /// A handle of a new communicator, with the error handler of the one that it comes from (MPI-5.0
@@ -84,8 +134,7 @@ pub fn comm_dup_with_info(handle: Handle, info: Option<&Info>) -> Result<Handle>
 /// The copy functions come first: one that fails does so before other ranks are involved.
 fn dup(handle: Handle, info: Option<&Info>) -> Result<Handle> {
     let comm = find::<Comm>(handle)?;
-    let card = Card::default();
-    attribute::copy(&*comm, handle, &card)?;
+    let card = Card::with_attributes(keyval::copy(&*comm, handle)?);
     take_hints(&card, info);
     made(&comm, Some(comm.inner.dup()?), card)
 }
@@ -178,7 +227,7 @@ pub fn comm_free(handle: &mut Handle) -> Result<()> {
         let what = format!("{} exists as long as the job: it can't be freed", comm.card.name());
         return Err(Fault::new(Class::Comm, what));
     }
-    attribute::clear(&*comm, *handle)?;
+    keyval::clear(&*comm, *handle)?;
     remove::<Comm>(handle)?;
     Ok(comm.inner.share().free()?)
 }
@@ -227,4 +276,8 @@ pub fn comm_set_info(comm: &Comm, info: &Info) -> Result<()> {
 pub fn comm_get_info(comm: &Comm) -> Result<Handle> {
     let hints: Pairs = comm.card.hints().clone();
     insert(Arc::new(Info::new(hints)))
+}
+
+pub fn comm_group(comm: &Comm) -> Result<Handle> {
+    group::made(comm.inner.group().clone())
 }

@@ -5,11 +5,11 @@ use std::ffi::c_int;
 use longshore::{Class, Datatype, Distribution, Order, TypeClass};
 
 use crate::arg::{List, Numbers};
-use crate::attribute;
 use crate::constants as c;
-use crate::datatype::{Type, dup, made, permanent};
+use crate::datatype::{Type, dup, handle_of, made, permanent};
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, find, remove};
+use crate::keyval;
 use crate::object::Card;
 use crate::state;
 
@@ -177,12 +177,13 @@ pub fn type_create_f90_integer(range: c_int) -> Result<Handle> {
     permanent(Datatype::f90_integer(range)?)
 }
 
-/// The pair of two types; null if there is none (MPI-5.0 section 6.9.4).
+/// The pair of two types that MPI names; null if there is none (MPI-5.0 section 6.9.4).
+///
+/// MPI allows unnamed pairs of further types, which the Rust API has. Programs in C don't get them:
+/// tools that take types apart, such as mpi4py's, don't know their combiner.
 pub fn type_get_value_index(value: &Type, index: &Type) -> Result<Handle> {
-    match Datatype::value_index(value.datatype(), index.datatype()) {
-        Ok(pair) => permanent(pair),
-        Err(_) => Ok(c::DATATYPE_NULL),
-    }
+    let pair = Datatype::value_index(value.datatype(), index.datatype());
+    Ok(pair.ok().and_then(|pair| pair.as_basic()).map_or(c::DATATYPE_NULL, handle_of))
 }
 
 pub fn type_match_size(class: c_int, size: c_int) -> Result<Handle> {
@@ -201,8 +202,7 @@ pub fn type_match_size(class: c_int, size: c_int) -> Result<Handle> {
 /// The copy functions come first: one that fails leaves no new type.
 pub fn type_dup(handle: Handle) -> Result<Handle> {
     let old = find::<Type>(handle)?;
-    let card = Card::default();
-    attribute::copy(&*old, handle, &card)?;
+    let card = Card::with_attributes(keyval::copy(&*old, handle)?);
     dup(&old, card)
 }
 
@@ -217,6 +217,6 @@ pub fn type_free(handle: &mut Handle) -> Result<()> {
         let what = format!("{} is predefined: it can't be freed", datatype.datatype());
         return Err(Fault::new(Class::Type, what));
     }
-    attribute::clear(&*datatype, *handle)?;
+    keyval::clear(&*datatype, *handle)?;
     remove::<Type>(handle).map(drop)
 }

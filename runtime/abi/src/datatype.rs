@@ -3,15 +3,19 @@
 //! [`constructor`](crate::constructor) has the functions that make them, [`query`](crate::query)
 //! those that ask for what they are.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use longshore::shipable::Basic;
 use longshore::{Bounds, Class, Datatype};
 
+use crate::arg::Address;
 use crate::constants as c;
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind, Object, insert};
-use crate::object::{Card, lock};
+use crate::keyval::{Attributes, Holder};
+use crate::lock::lock;
+use crate::object::Card;
 use crate::state;
 
 /// A datatype, and its compiled form once it is committed.
@@ -46,6 +50,16 @@ impl Object for Type {
 /// The predefined type of a handle.
 fn basic(handle: Handle) -> Option<Basic> {
     HANDLES.iter().find(|(known, _)| *known == handle).map(|(_, basic)| *basic)
+}
+
+impl Holder for Type {
+    fn attributes(&self) -> MutexGuard<'_, Attributes> {
+        self.card.attributes()
+    }
+
+    fn predefined_attribute(&self, _: c_int) -> Option<Address> {
+        None
+    }
 }
 
 impl Type {

@@ -9,21 +9,28 @@ use longshore::Class;
 use crate::arg::{Address, Chars};
 use crate::communicator::Comm;
 use crate::constants::{
-    MAX_LIBRARY_VERSION_STRING, MAX_PROCESSOR_NAME, SUBVERSION, THREAD_FUNNELED, THREAD_MULTIPLE,
-    THREAD_SERIALIZED, THREAD_SINGLE, VERSION,
+    COMM_SELF, COMM_WORLD, MAX_LIBRARY_VERSION_STRING, MAX_PROCESSOR_NAME, SUBVERSION,
+    THREAD_MULTIPLE, THREAD_SINGLE, VERSION,
 };
 use crate::fault::{Fault, Result};
-use crate::handle::{Handle, insert};
+use crate::handle::{Handle, find, insert};
 use crate::info::Info;
 use crate::state::{self, Phase};
+use crate::{communicator, keyval};
+
+fn start(threads: c_int) -> Result<()> {
+    state::start(threads)?;
+    communicator::begin(state::state()?.rank());
+    Ok(())
+}
 
 pub fn init(_argc: Address, _argv: Address) -> Result<()> {
-    state::start(THREAD_SINGLE)
+    start(THREAD_SINGLE)
 }
 
 pub fn init_thread(_argc: Address, _argv: Address, required: c_int) -> Result<c_int> {
     let provided = required.clamp(THREAD_SINGLE, THREAD_MULTIPLE);
-    state::start(provided)?;
+    start(provided)?;
     Ok(provided)
 }
 
@@ -38,8 +45,9 @@ pub fn finalized() -> Result<bool> {
 pub fn finalize() -> Result<()> {
     let state = state::state()?;
     // MPI-5.0 section 11.2.4: the attributes of MPI_COMM_SELF go first, while all calls work.
-    crate::attribute::clear(&**state.alone(), crate::constants::COMM_SELF)?;
-    crate::attribute::clear(&**state.world(), crate::constants::COMM_WORLD)?;
+    for handle in [COMM_SELF, COMM_WORLD] {
+        keyval::clear(&*find::<Comm>(handle)?, handle)?;
+    }
     let ended = state.rank().leave();
     state::set_phase(Phase::After);
     Ok(ended?)
@@ -49,7 +57,7 @@ pub fn abort(comm: &Comm, code: c_int) -> Result<()> {
     let rank = comm.inner().rank();
     let name = comm.card().name();
     let of = if name.is_empty() { "a communicator".to_owned() } else { name };
-    eprintln!("longshore: rank {rank} of {of} called MPI_Abort with {code}");
+    state::say(&format!("longshore: rank {rank} of {of} called MPI_Abort with {code}\n"));
     // The status of a process has eight bits, and 0 would say that all is well.
     state::end_job(if code & 0xff == 0 { 1 } else { code })
 }
@@ -60,16 +68,6 @@ pub fn query_thread() -> Result<c_int> {
 
 pub fn is_thread_main() -> Result<bool> {
     Ok(state::state()?.main() == std::thread::current().id())
-}
-
-/// The name of a level of thread support.
-pub fn level_name(level: c_int) -> &'static str {
-    match level {
-        THREAD_FUNNELED => "MPI_THREAD_FUNNELED",
-        THREAD_SERIALIZED => "MPI_THREAD_SERIALIZED",
-        THREAD_MULTIPLE => "MPI_THREAD_MULTIPLE",
-        _ => "MPI_THREAD_SINGLE",
-    }
 }
 
 pub fn get_version() -> Result<(c_int, c_int)> {
@@ -99,14 +97,13 @@ pub fn pcontrol(_level: c_int) -> Result<()> {
 }
 
 /// The start of this process's clock.
-fn start() -> Instant {
+fn epoch() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
     *START.get_or_init(Instant::now)
 }
 
 pub fn wtime() -> f64 {
-    let start = start();
-    start.elapsed().as_secs_f64()
+    epoch().elapsed().as_secs_f64()
 }
 
 pub fn wtick() -> f64 {

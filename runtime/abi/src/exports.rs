@@ -9,11 +9,11 @@ use std::ffi::{c_char, c_int, c_void};
 
 use crate::absent::{File, Session};
 use crate::arg::{self, Aint, Count};
-use crate::call::{Raiser, When, enter};
+use crate::call::{When, enter};
 use crate::communicator::Comm;
 use crate::datatype::Type;
-use crate::error::Errhandler;
-use crate::fault::Fault;
+use crate::errhandler::Errhandler;
+use crate::fault::{Fault, Raiser};
 use crate::group::Group;
 use crate::handle::{Handle, find, find_optional};
 use crate::info::Info;

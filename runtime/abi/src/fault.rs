@@ -4,10 +4,27 @@ use std::fmt::Display;
 
 use longshore::Class;
 
-use crate::call::Raiser;
+use crate::raw::Handle;
 
 /// The result of a function behind an export.
 pub type Result<T, F = Fault> = std::result::Result<T, F>;
+
+/// The object whose error handler gets an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Raiser {
+    /// MPI_COMM_SELF, for calls about no other object (MPI-5.0 section 9.3).
+    Own,
+    /// A communicator.
+    Comm(Handle),
+    /// A window.
+    Win(Handle),
+    /// A file.
+    File(Handle),
+    /// A session.
+    Session(Handle),
+    /// None: the call only returns its code.
+    Nobody,
+}
 
 /// An error of a call. One pointer wide, since most calls have none.
 #[derive(Debug)]
@@ -70,7 +87,7 @@ impl Fault {
 impl From<longshore::Error> for Fault {
     #[cold]
     fn from(error: longshore::Error) -> Fault {
-        Fault::new(error.class(), error.to_string())
+        Fault::new(error.class(), error.without_site().to_string())
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use longshore::{Class, Comparison};
 
 use crate::arg::{List, Room};
-use crate::communicator::Comm;
 use crate::constants::{
     CONGRUENT, GROUP_EMPTY, GROUP_NULL, IDENT, PROC_NULL, SIMILAR, UNDEFINED, UNEQUAL,
 };
@@ -29,8 +28,8 @@ impl Object for Group {
         if handle != GROUP_EMPTY {
             return None;
         }
-        let world = state::get()?.world();
-        let empty = || world.inner().group().incl(&[]).map(|inner| Arc::new(Group { inner }));
+        let world = state::get()?.rank().world();
+        let empty = || world.group().incl(&[]).map(|inner| Arc::new(Group { inner }));
         match EMPTY.get() {
             Some(empty) => Some(empty.clone()),
             None => Some(EMPTY.get_or_init(|| empty().unwrap_or_else(|_| unreachable())).clone()),
@@ -65,10 +64,6 @@ pub fn compared(comparison: Comparison) -> c_int {
         // Only unpacked communicators compare as the last.
         Comparison::Unequal | Comparison::ArchEquiv => UNEQUAL,
     }
-}
-
-pub fn comm_group(comm: &Comm) -> Result<Handle> {
-    insert(Arc::new(Group { inner: comm.inner().group().clone() }))
 }
 
 pub fn group_size(group: &Group) -> Result<c_int> {

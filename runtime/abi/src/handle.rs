@@ -15,11 +15,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use longshore::Class;
 
 use crate::fault::{Fault, Result};
+use crate::raw::PREDEFINED;
 
-/// What a program has for an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Handle(usize);
+pub use crate::raw::Handle;
 
 /// An object that programs have handles of.
 pub trait Object: Send + Sync + Sized + 'static {
@@ -51,9 +49,6 @@ pub enum Kind {
     Session,
     File,
 }
-
-/// Handles below are predefined.
-const PREDEFINED: usize = 4096;
 
 /// The number of slots, and with it of objects that exist at a time.
 const SLOTS: usize = if cfg!(target_pointer_width = "64") { 1 << 22 } else { 1 << 20 };
@@ -100,48 +95,35 @@ fn slots() -> &'static [Slot] {
     })
 }
 
-impl Handle {
-    /// A predefined handle, by its number in the ABI.
-    pub const fn predefined(number: usize) -> Handle {
-        Handle(number)
-    }
+/// The slot of a handle.
+#[inline(always)]
+fn slot_of(handle: Handle) -> Option<&'static Slot> {
+    let address = handle.number();
+    let distance = address.wrapping_sub(BASE.load(Ordering::Acquire));
+    let is_slot = distance < SLOTS * size_of::<Slot>() && distance % size_of::<Slot>() == 0;
+    // SAFETY: the address is that of a slot, and slots are never freed.
+    (is_slot && address >= PREDEFINED).then(|| unsafe { &*ptr::with_exposed_provenance(address) })
+}
 
-    /// Its number.
-    pub fn number(self) -> usize {
-        self.0
-    }
+/// The handle that is the address of a slot.
+fn handle_of(slot: &'static Slot) -> Handle {
+    Handle::predefined(ptr::from_ref(slot).expose_provenance())
+}
 
-    /// Whether it is predefined.
-    pub fn is_predefined(self) -> bool {
-        self.0 < PREDEFINED
+/// The integer that Fortran has for a handle (MPI-5.0 section 20.3).
+pub fn to_int(handle: Handle) -> i32 {
+    let base = BASE.load(Ordering::Acquire);
+    match slot_of(handle) {
+        None => handle.number() as i32,
+        Some(_) => (PREDEFINED + (handle.number() - base) / size_of::<Slot>()) as i32,
     }
+}
 
-    /// Its slot.
-    #[inline(always)]
-    fn slot(self) -> Option<&'static Slot> {
-        let distance = self.0.wrapping_sub(BASE.load(Ordering::Acquire));
-        let is_slot = distance < SLOTS * size_of::<Slot>() && distance % size_of::<Slot>() == 0;
-        // SAFETY: the address is that of a slot, and slots are never freed.
-        (is_slot && self.0 >= PREDEFINED).then(|| unsafe { &*ptr::with_exposed_provenance(self.0) })
-    }
-
-    /// The integer that Fortran has for it (MPI-5.0 section 20.3).
-    pub fn to_int(self) -> i32 {
-        let base = BASE.load(Ordering::Acquire);
-        match self.slot() {
-            None => self.0 as i32,
-            Some(_) => (PREDEFINED + (self.0 - base) / size_of::<Slot>()) as i32,
-        }
-    }
-
-    /// The handle of an integer of [`to_int`](Handle::to_int).
-    pub fn from_int(number: i32) -> Handle {
-        match usize::try_from(number).ok().and_then(|number| number.checked_sub(PREDEFINED)) {
-            Some(index) if index < SLOTS => {
-                Handle(ptr::from_ref(&slots()[index]).expose_provenance())
-            }
-            _ => Handle(number as usize),
-        }
+/// The handle of an integer of [`to_int`].
+pub fn from_int(number: i32) -> Handle {
+    match usize::try_from(number).ok().and_then(|number| number.checked_sub(PREDEFINED)) {
+        Some(index) if index < SLOTS => handle_of(&slots()[index]),
+        _ => Handle::predefined(number as usize),
     }
 }
 
@@ -165,12 +147,12 @@ pub fn insert<T: Object>(object: Arc<T>) -> Result<Handle> {
     let slot = &slots[index];
     slot.object.store(Arc::into_raw(object).cast_mut().cast(), Ordering::Relaxed);
     slot.kind.store(T::KIND as u32, Ordering::Release);
-    Ok(Handle(ptr::from_ref(slot).expose_provenance()))
+    Ok(handle_of(slot))
 }
 
 /// The object of a handle.
 pub fn find<T: Object>(handle: Handle) -> Result<Arc<T>> {
-    match handle.slot() {
+    match slot_of(handle) {
         Some(slot) if slot.kind.load(Ordering::Acquire) == T::KIND as u32 => {
             let object = slot.object.load(Ordering::Relaxed).cast::<T>();
             // SAFETY: the slot has one of the counts of an Arc of this type, since it is of its
@@ -188,7 +170,7 @@ pub fn find<T: Object>(handle: Handle) -> Result<Arc<T>> {
 /// don't free it.
 #[inline(always)]
 pub fn borrow_object<T: Object>(handle: Handle) -> Option<&'static T> {
-    let slot = handle.slot()?;
+    let slot = slot_of(handle)?;
     if slot.kind.load(Ordering::Acquire) != T::KIND as u32 {
         return None;
     }
@@ -204,13 +186,13 @@ pub fn find_optional<T: Object>(handle: Handle) -> Result<Option<Arc<T>>> {
 
 /// Frees a handle, which becomes null. Its object lives on while others use it.
 pub fn remove<T: Object>(handle: &mut Handle) -> Result<Arc<T>> {
-    let object = match handle.slot() {
+    let object = match slot_of(*handle) {
         Some(slot) => {
             let (here, none) = (T::KIND as u32, 0);
             let taken = slot.kind.compare_exchange(here, none, Ordering::AcqRel, Ordering::Relaxed);
             taken.map_err(|_| invalid::<T>(*handle))?;
             let object = slot.object.swap(ptr::null_mut(), Ordering::AcqRel).cast::<T>();
-            let index = (handle.0 - BASE.load(Ordering::Acquire)) / size_of::<Slot>();
+            let index = (handle.number() - BASE.load(Ordering::Acquire)) / size_of::<Slot>();
             let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
             free.freed.push_back(index as u32);
             // SAFETY: the slot had one of the object's counts, which only the exchange above
@@ -231,12 +213,12 @@ fn invalid<T: Object>(handle: Handle) -> Fault {
     let kind = T::KIND;
     let what = match handle {
         null if null == T::NULL => format!("the handle is null: a {kind:?} is needed"),
-        _ => match handle.slot() {
+        _ => match slot_of(handle) {
             Some(slot) if slot.kind.load(Ordering::Relaxed) == 0 => {
                 format!("the handle of a {kind:?} is freed: use objects before they are freed")
             }
             Some(_) => format!("the handle is of another kind than {kind:?}"),
-            None => format!("{:#x} is no handle of a {kind:?}", handle.0),
+            None => format!("{:#x} is no handle of a {kind:?}", handle.number()),
         },
     };
     Fault::new(T::CLASS, what)

@@ -9,7 +9,7 @@ use crate::arg::Chars;
 use crate::constants::{INFO_ENV, INFO_NULL, MAX_INFO_KEY, MAX_INFO_VAL};
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind, Object, insert, remove};
-use crate::object::lock;
+use crate::lock::lock;
 
 /// Keys and their values, in the order of their setting.
 pub type Pairs = Vec<(String, String)>;
@@ -75,7 +75,7 @@ fn environment() -> Pairs {
     }
     pairs.push(("arch".to_owned(), env::consts::ARCH.to_owned()));
     let level = match crate::state::get() {
-        Some(state) => crate::environment::level_name(state.threads()),
+        Some(state) => crate::state::level_name(state.threads()),
         None => "MPI_THREAD_SINGLE",
     };
     pairs.push(("thread_level".to_owned(), level.to_owned()));

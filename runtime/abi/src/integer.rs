@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex};
 use crate::arg::{Address, Room};
 use crate::constants::{ABI_SUBVERSION, ABI_VERSION, INFO_NULL};
 use crate::fault::{Fault, Result};
-use crate::handle::{Handle, insert};
+use crate::handle::{self, Handle, insert};
 use crate::info::{Info, Pairs};
-use crate::object::lock;
+use crate::lock::lock;
 
 macro_rules! integers {
     ($($to:ident $from:ident)*) => {
         $(
             pub fn $to(handle: Handle) -> c_int {
-                handle.to_int()
+                handle::to_int(handle)
             }
 
             pub fn $from(number: c_int) -> Handle {
-                Handle::from_int(number)
+                handle::from_int(number)
             }
         )*
     };

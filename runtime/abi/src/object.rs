@@ -1,10 +1,11 @@
 //! What every object of a program has: a name, attributes, an error handler, hints.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::attribute::Attributes;
-use crate::error::Errhandler;
+use crate::errhandler::Errhandler;
 use crate::info::Pairs;
+use crate::keyval::Attributes;
+use crate::lock::lock;
 
 /// The name, attributes, error handler and hints of an object.
 #[derive(Default)]
@@ -19,6 +20,11 @@ impl Card {
     /// The card of a predefined object.
     pub fn named(name: &str) -> Card {
         Card { name: Mutex::new(name.to_owned()), ..Card::default() }
+    }
+
+    /// The card of a dup.
+    pub fn with_attributes(attributes: Attributes) -> Card {
+        Card { attributes: Mutex::new(attributes), ..Card::default() }
     }
 
     pub fn name(&self) -> String {
@@ -52,9 +58,4 @@ impl Card {
     pub fn hints(&self) -> MutexGuard<'_, Pairs> {
         lock(&self.hints)
     }
-}
-
-/// Locks a mutex. A panic ends the process, so none is poisoned for long.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,7 +11,12 @@ use crate::handle::{Handle, Kind, Object};
 use crate::status::Status;
 
 /// A request.
-pub struct Request {}
+pub enum Request {
+    /// It is complete.
+    Done,
+    /// An operation on a window.
+    Window(Box<longshore::Request<()>>),
+}
 
 impl Object for Request {
     const KIND: Kind = Kind::Request;
@@ -20,6 +25,18 @@ impl Object for Request {
 
     fn predefined(_: Handle) -> Option<Arc<Request>> {
         None
+    }
+}
+
+impl Request {
+    /// The request of an operation that is complete already.
+    pub fn done() -> Request {
+        Request::Done
+    }
+
+    /// The request of an operation on a window.
+    pub fn of_window(request: longshore::Request<()>) -> Request {
+        Request::Window(Box::new(request))
     }
 }
 

@@ -1,13 +1,14 @@
 //! The state of the process: its rank, from MPI_Init to MPI_Finalize.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::ffi::c_int;
+use std::io::Write;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread::ThreadId;
 
 use longshore::{Class, Rank};
 
-use crate::communicator::Comm;
-use crate::constants::{COMM_SELF, COMM_WORLD, THREAD_MULTIPLE};
+use crate::constants::{THREAD_FUNNELED, THREAD_MULTIPLE, THREAD_SERIALIZED};
 use crate::fault::{Fault, Result};
 
 /// The stage of the process's life.
@@ -29,13 +30,14 @@ static PHASE: AtomicU8 = AtomicU8::new(Phase::Before as u8);
 /// What exists from MPI_Init on.
 pub struct State {
     rank: Rank,
-    world: Arc<Comm>,
-    alone: Arc<Comm>,
     threads: i32,
     main: ThreadId,
 }
 
 static STATE: OnceLock<State> = OnceLock::new();
+
+/// Whether several threads may call at the same time.
+static THREADED: AtomicBool = AtomicBool::new(false);
 
 /// The stage of the process's life.
 #[inline(always)]
@@ -51,6 +53,22 @@ pub fn phase() -> Phase {
 /// Sets the stage.
 pub fn set_phase(phase: Phase) {
     PHASE.store(phase as u8, Ordering::Relaxed);
+}
+
+/// The name of a level of thread support.
+pub fn level_name(level: c_int) -> &'static str {
+    match level {
+        THREAD_FUNNELED => "MPI_THREAD_FUNNELED",
+        THREAD_SERIALIZED => "MPI_THREAD_SERIALIZED",
+        THREAD_MULTIPLE => "MPI_THREAD_MULTIPLE",
+        _ => "MPI_THREAD_SINGLE",
+    }
+}
+
+/// Whether several threads may call at the same time.
+#[inline(always)]
+pub fn is_threaded() -> bool {
+    THREADED.load(Ordering::Relaxed)
 }
 
 /// The state, if MPI_Init was called.
@@ -86,10 +104,9 @@ pub fn start(threads: i32) -> Result<()> {
         );
         return Err(Fault::new(Class::Other, what));
     }
-    let world = Comm::initial(rank.world().share(), COMM_WORLD);
-    let alone = Comm::initial(rank.alone().share(), COMM_SELF);
     let main = std::thread::current().id();
-    let _ = STATE.set(State { rank, world, alone, threads, main });
+    let _ = STATE.set(State { rank, threads, main });
+    THREADED.store(threads == THREAD_MULTIPLE, Ordering::Relaxed);
     set_phase(Phase::Active);
     Ok(())
 }
@@ -99,30 +116,21 @@ impl State {
         &self.rank
     }
 
-    /// MPI_COMM_WORLD.
-    pub fn world(&self) -> &Arc<Comm> {
-        &self.world
-    }
-
-    /// MPI_COMM_SELF.
-    pub fn alone(&self) -> &Arc<Comm> {
-        &self.alone
-    }
-
     /// The level of thread support that was granted.
     pub fn threads(&self) -> i32 {
         self.threads
-    }
-
-    /// Whether several threads may call at the same time.
-    pub fn is_threaded(&self) -> bool {
-        self.threads == THREAD_MULTIPLE
     }
 
     /// The thread that called MPI_Init.
     pub fn main(&self) -> ThreadId {
         self.main
     }
+}
+
+/// Tells the user in lines that no other process's output divides.
+pub fn say(lines: &str) {
+    // Without a standard error there is nobody to tell.
+    let _ = std::io::stderr().write_all(lines.as_bytes());
 }
 
 /// Ends the whole job with an exit status. Exit handlers may call MPI: such calls do nothing.

@@ -85,6 +85,24 @@ impl Error {
         self.0.place.as_ref()
     }
 
+    /// The same error without the source line of its call, for an interface in another language:
+    /// the lines of its calls say nothing to a program.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let error = rank.world().send(&[1u8], 0, -9).unwrap_err();
+    /// assert!(error.to_string().contains(file!()));
+    /// assert!(!error.without_site().to_string().contains(file!()));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn without_site(mut self) -> Error {
+        if let Some(place) = &mut self.0.place {
+            place.site = None;
+        }
+        self
+    }
+
     /// Turns the error of a remote operation into one about this rank's own window.
     pub(crate) fn at_home(mut self) -> Error {
         if let ErrorKind::Range { own, .. } | ErrorKind::NotAttached { own, .. } = &mut self.0.kind

@@ -26,6 +26,9 @@ unsafe impl Send for Span {}
 unsafe impl Sync for Span {}
 
 impl Span {
+    /// No memory.
+    pub(crate) const EMPTY: Span = Span { start: std::ptr::null_mut(), len: 0, origin: 0 };
+
     pub(super) fn of<T>(start: *mut T, elements: usize) -> Span {
         Span { start: start.cast(), len: elements as u64 * size_of::<T>() as u64, origin: 0 }
     }

@@ -33,7 +33,6 @@ use crate::assert::Assert;
 use crate::check::Caller;
 use crate::engine::{Ticket, reach};
 use crate::error::{Error, ErrorKind, Place, Result, excerpt};
-use crate::flavor::Flavor;
 use crate::group::Group;
 use crate::job::Activity;
 use crate::memory::{Exposed, Keeper, Span, zeroed};
@@ -612,21 +611,33 @@ impl Core {
         set().map_err(|error| self.failed(error, CALL, None, caller))
     }
 
-    /// The rank whose part of a shared window is asked for, and the part. With PROC_NULL it is the
-    /// first rank whose memory isn't empty.
+    /// The rank whose memory is asked for, and the memory, which is empty where this rank can't load
+    /// from it. With PROC_NULL it is the first rank whose memory isn't empty.
     #[track_caller]
-    pub(super) fn shared_query(&self, rank: i32) -> Result<(&Target, Exposed)> {
-        const CALL: &str = "shared_query";
+    pub(super) fn shared_query(&self, rank: i32) -> Result<(&Target, Span)> {
         let (peers, memory) = (self.parts.peers(), self.parts.memory());
-        let query = || -> Result<(&Target, Exposed)> {
+        let query = || -> Result<(&Target, Span)> {
             self.parts.process().ready()?;
-            memory.check_flavor(CALL, Flavor::Shared)?;
             let first = || peers.of(peers.first_sized().unwrap_or(0));
             let owner = peers.target(rank)?.unwrap_or_else(first);
-            Ok((owner, memory.part(owner)?))
+            Ok((owner, memory.loadable(owner)?))
         };
         let caller = Location::caller();
-        query().map_err(|error| self.failed(error, CALL, Some(rank), caller))
+        query().map_err(|error| self.failed(error, "shared_query", Some(rank), caller))
+    }
+
+    /// Whether the window could be freed now (rule 25).
+    #[track_caller]
+    pub(super) fn check_free(&self) -> Result<()> {
+        let check = || -> Result<()> {
+            self.parts.process().ready()?;
+            match self.parts.epochs().is_posted() {
+                true => Err(ErrorKind::Epoch(FREE_IN_EPOCH).into()),
+                false => self.parts.epochs().next(Step::Free).map(drop),
+            }
+        };
+        let caller = Location::caller();
+        check().map_err(|error| self.failed(error, "free", None, caller))
     }
 
     /// Attaches memory to a dynamic window: the attachment's number and its address.

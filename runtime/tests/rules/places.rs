@@ -166,23 +166,14 @@ fn rule_29_addresses_of_dynamic_windows_fit_the_targets_pointers() {
 
 #[test]
 fn rule_16_calls_for_another_flavor_are_refused() {
-    everywhere(|rank, world| {
-        let words =
-            ["shared_query", "MPI_WIN_FLAVOR_SHARED", "MPI_WIN_FLAVOR_ALLOCATE", "target 1"];
+    everywhere(|_, world| {
         let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
-        expect(&window.shared_query(1).err().unwrap(), Class::RmaFlavor, &words);
         let words = ["attach is for", "MPI_WIN_FLAVOR_DYNAMIC", "MPI_WIN_FLAVOR_ALLOCATE"];
         expect(&window.attach(vec![0u8; 8]).err().unwrap(), Class::RmaFlavor, &words);
         let dynamic = Window::create_dynamic(world, &Info::default()).unwrap();
         let attached = dynamic.attach(vec![0u8; 8]).unwrap();
         expect(&window.detach(attached).unwrap_err(), Class::RmaFlavor, &["detach is for"]);
-        expect(&dynamic.shared_query(0).err().unwrap(), Class::RmaFlavor, &["FLAVOR_DYNAMIC"]);
         dynamic.free().unwrap();
-        window.free().unwrap();
-        let memory = rank.buffer::<f64>(1).unwrap();
-        let window = Window::create(world, memory, 8, &Info::default()).unwrap();
-        let words = ["shared_query", "MPI_WIN_FLAVOR_CREATE"];
-        expect(&window.shared_query(1).err().unwrap(), Class::RmaFlavor, &words);
         window.free().unwrap();
     });
 }

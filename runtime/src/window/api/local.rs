@@ -65,14 +65,14 @@ impl<'w> Local<'w> {
         Local { core, owner, span, native: !parts.process().me().emulated }
     }
 
-    /// The part of a rank of a shared window. With PROC_NULL, that of the first rank whose part
-    /// isn't empty.
+    /// The memory of a rank, as far as this rank can load from it. With PROC_NULL, that of the first
+    /// rank whose memory isn't empty.
     #[track_caller]
     pub(in crate::window) fn shared(core: &'w Core, rank: i32) -> Result<Local<'w>> {
         // The window keeps the memory mapped while this borrows the window.
-        let (owner, part) = core.shared_query(rank)?;
+        let (owner, span) = core.shared_query(rank)?;
         let native = owner.architecture.same_representation(&Architecture::NATIVE);
-        Ok(Local { core, owner, span: part.span(), native })
+        Ok(Local { core, owner, span, native })
     }
 
     /// The rank that owns the memory, in the window's group.
@@ -80,11 +80,11 @@ impl<'w> Local<'w> {
         self.owner.rank as i32
     }
 
-    /// Its size in bytes; 0 in a dynamic window.
+    /// Its size in bytes; 0 in a dynamic window, and where this rank can't load from the memory.
     pub fn size(&self) -> i64 {
         match self.core.parts().memory().attachments() {
             Some(_) => 0,
-            None => self.owner.measures.size as i64,
+            None => self.span.len() as i64,
         }
     }
 

@@ -15,6 +15,7 @@ use crate::group::Group;
 use crate::memory::{Exposed, Memory};
 use crate::object::{Cacheable, Card, attributes, error_handling, sealed};
 use crate::process::Process;
+use crate::raw::Pointed;
 use crate::route::Route;
 use crate::window::core::Core;
 use crate::window::create;
@@ -236,23 +237,58 @@ impl<M: Memory> Window<M> {
 }
 
 impl<M> Window<M> {
+    /// Checks that [`free`](Window::free) wouldn't be refused now (rule 25). An interface whose
+    /// windows outlive a refused free, as MPI's do, calls it first.
+    ///
+    /// ```
+    /// # use longshore::{Assert, Info, Window};
+    /// # let rank = longshore::init()?;
+    /// let window = Window::allocate(rank.world(), 8, 8, &Info::default())?;
+    /// window.raw().lock_all(Assert::NONE)?;
+    /// assert!(window.may_free().is_err());
+    /// window.raw().unlock_all()?;
+    /// window.may_free()?;
+    /// window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// RMA_SYNC within an epoch, or while the window is exposed.
+    #[track_caller]
+    pub fn may_free(&self) -> Result<()> {
+        self.core.check_free()
+    }
+}
+
+impl From<Window<Pointed>> for Window<Allocated> {
+    /// The same window, whose memory the program still has by its pointer. So windows of all
+    /// flavors have one type, as in a C interface.
+    fn from(window: Window<Pointed>) -> Window<Allocated> {
+        Window { core: window.core, memory: PhantomData }
+    }
+}
+
+impl<M> Window<M> {
     /// Accessors to this rank's own memory, which copy elements.
     pub fn local(&self) -> Local<'_> {
         Local::new(&self.core)
     }
 
-    /// Accessors to a rank's part of a shared window, for loads and stores (MPI-5.0 section
-    /// 12.2.3).
+    /// Accessors to a rank's memory, for loads and stores (MPI-5.0 section 12.2.6).
     ///
-    /// With PROC_NULL it is the part of the lowest rank whose size isn't 0. If all sizes are 0, it
+    /// All ranks can load from all of a shared window. In an allocated or created window a rank can
+    /// load from its own memory, and from that of like ranks that it reaches directly. The size is
+    /// 0 where it can't, and in a dynamic window.
+    ///
+    /// With PROC_NULL it is the memory of the lowest rank whose size isn't 0. If all sizes are 0, it
     /// is that of rank 0.
     ///
     /// As in MPI, the program must order conflicting loads and stores of different ranks. It can
     /// use a lock, a fence, or a barrier between two calls of [`sync`](Passive::sync).
     ///
     /// # Errors
-    /// RANK for a rank outside of the window. RMA_FLAVOR on a window that isn't shared, which MPI
-    /// has allowed since 4.1 (rule 16).
+    /// RANK for a rank outside of the window.
     #[track_caller]
     pub fn shared_query(&self, rank: i32) -> Result<Local<'_>> {
         Local::shared(&self.core, rank)

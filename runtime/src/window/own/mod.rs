@@ -10,7 +10,7 @@ use longshore_transport::{Range, Segment};
 
 use super::directory::{Directory, Reading, Turn};
 use super::part::Part;
-use super::peers::{Location, Mapped, Mapping, Target};
+use super::peers::{DIRECT, Location, Mapped, Mapping, Target};
 use crate::engine::{Attachments, Measures};
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
@@ -129,6 +129,24 @@ impl OwnMemory {
         };
         let outside = || format!("rank {}'s part lies outside of what is shared", target.peer);
         part().ok_or_else(|| ErrorKind::NotShared(outside()).into())
+    }
+
+    /// The memory of a rank from which this rank can load: its own, its part of a shared window, or
+    /// memory of a like rank that it reaches directly. Otherwise it is empty.
+    ///
+    /// # Errors
+    /// The memory can't be mapped.
+    pub(super) fn loadable(&self, target: &Target) -> Result<Span> {
+        let is_near = matches!(target.location, Location::Segment(_))
+            && target.class == DIRECT
+            && target.measures.size > 0;
+        match self.flavor {
+            Flavor::Shared => Ok(self.part(target)?.span()),
+            Flavor::Dynamic => Ok(Span::EMPTY),
+            _ if target.rank == self.rank => Ok(self.span()),
+            _ if is_near => self.map(target),
+            _ => Ok(Span::EMPTY),
+        }
     }
 
     /// The memory of these bytes of a directly reached target's window. `None` where all of them
