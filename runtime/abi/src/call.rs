@@ -22,7 +22,7 @@ pub fn enter(
     raiser: Raiser,
     body: impl FnOnce() -> Result<()>,
 ) -> c_int {
-    if when == When::Active && state::phase() != Phase::Active {
+    if when == When::Active && !state::is_active() {
         return misplaced(call);
     }
     match body() {

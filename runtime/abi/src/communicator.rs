@@ -10,6 +10,7 @@ use crate::constants::{
     COMM_NULL, COMM_SELF, COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED,
     COMM_TYPE_SHARED, COMM_WORLD, MAX_OBJECT_NAME, UNDEFINED,
 };
+use crate::errhandler::Errhandler;
 use crate::fault::{Fault, Result};
 use crate::group::{Group, compared};
 use crate::handle::{Handle, Kind, Object, find, insert, remove};
@@ -82,6 +83,13 @@ fn kept(place: &Mutex<Option<&'static c_int>>, number: c_int) -> Address {
 }
 
 impl Comm {
+    /// A handle of a communicator that comes from no other.
+    pub fn from_group(inner: Communicator, errhandler: Arc<Errhandler>) -> Result<Handle> {
+        let card = Card::default();
+        card.set_errhandler(errhandler);
+        insert(Arc::new(Comm { inner, card }))
+    }
+
     pub fn inner(&self) -> &Communicator {
         &self.inner
     }

@@ -3,15 +3,16 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use crate::absent::{File, Session};
 use crate::arg::Address;
 use crate::codes;
 use crate::communicator::Comm;
 use crate::constants::COMM_SELF;
 use crate::errhandler::{Errhandler, create};
 use crate::fault::{Fault, Raiser, Result};
+use crate::file::File;
 use crate::handle::{Handle, Kind, Object, find};
-use crate::state::{self, Phase};
+use crate::session::Session;
+use crate::state;
 use crate::window::Win;
 
 /// Gives an error to its object's handler, and returns its code.
@@ -52,10 +53,7 @@ fn handler(raiser: Raiser) -> (Handle, Arc<Errhandler>) {
         Raiser::Own | Raiser::Nobody => None,
     };
     known.unwrap_or_else(|| {
-        let handler = match state::phase() {
-            Phase::Active => own(),
-            _ => outside(),
-        };
+        let handler = if state::is_active() { own() } else { outside() };
         (COMM_SELF, handler)
     })
 }

@@ -7,17 +7,18 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::absent::{File, Session};
 use crate::arg::{self, Aint, Count};
 use crate::call::{When, enter};
 use crate::communicator::Comm;
 use crate::datatype::Type;
 use crate::errhandler::Errhandler;
 use crate::fault::{Fault, Raiser};
+use crate::file::File;
 use crate::group::Group;
 use crate::handle::{Handle, find, find_optional};
 use crate::info::Info;
 use crate::operation::Op;
+use crate::session::Session;
 use crate::status::Status;
 use crate::window::Win;
 

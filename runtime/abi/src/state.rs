@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::io::Write;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
 use std::thread::ThreadId;
 
 use longshore::{Class, Rank};
@@ -30,7 +30,7 @@ static PHASE: AtomicU8 = AtomicU8::new(Phase::Before as u8);
 /// What exists from MPI_Init on.
 pub struct State {
     rank: Rank,
-    threads: i32,
+    threads: AtomicI32,
     main: ThreadId,
 }
 
@@ -86,14 +86,58 @@ pub fn state() -> Result<&'static State> {
     STATE.get().ok_or_else(outside)
 }
 
-/// Joins the job.
+/// The number of sessions, and that of MPI_Init's world.
+static SESSIONS: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether calls are allowed: the rank is part of its job.
+#[inline(always)]
+pub fn is_active() -> bool {
+    phase() == Phase::Active || SESSIONS.load(Ordering::Relaxed) > 0
+}
+
+/// Begins a session.
+pub fn begin_session() {
+    SESSIONS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Ends a session.
+pub fn end_session() {
+    SESSIONS.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// Begins what MPI_Init begins.
 ///
 /// # Errors
-/// OTHER if it was called already; those of [`longshore::init`].
+/// OTHER if it was called already; those of [`join`].
 pub fn start(threads: i32) -> Result<()> {
     if phase() != Phase::Before {
         let what = "MPI_Init was called already: a process calls it once".to_owned();
         return Err(Fault::new(Class::Other, what));
+    }
+    join(threads)?;
+    if let Some(state) = get() {
+        state.threads.store(threads, Ordering::Relaxed);
+    }
+    set_phase(Phase::Active);
+    Ok(())
+}
+
+/// Joins the job, unless this process is in it already.
+///
+/// # Errors
+/// Those of [`longshore::init`]. OTHER after MPI_Finalize, which has left the job.
+pub fn join(threads: i32) -> Result<()> {
+    if threads == THREAD_MULTIPLE {
+        THREADED.store(true, Ordering::Relaxed);
+    }
+    if STATE.get().is_some() {
+        return match phase() {
+            Phase::Before | Phase::Active => Ok(()),
+            Phase::After | Phase::Ending => {
+                let what = "the process has left its job by MPI_Finalize".to_owned();
+                Err(Fault::new(Class::Other, what))
+            }
+        };
     }
     let rank = longshore::init()?;
     if rank.is_emulated() {
@@ -105,10 +149,18 @@ pub fn start(threads: i32) -> Result<()> {
         return Err(Fault::new(Class::Other, what));
     }
     let main = std::thread::current().id();
-    let _ = STATE.set(State { rank, threads, main });
-    THREADED.store(threads == THREAD_MULTIPLE, Ordering::Relaxed);
-    set_phase(Phase::Active);
+    let _ = STATE.set(State { rank, threads: AtomicI32::new(threads), main });
     Ok(())
+}
+
+/// Leaves the job when a process exits that had sessions only.
+pub fn leave_at_exit() {
+    if phase() == Phase::Before {
+        if let Some(state) = get() {
+            // Nobody is left to hear of an error.
+            let _ = state.rank.leave();
+        }
+    }
 }
 
 impl State {
@@ -118,7 +170,7 @@ impl State {
 
     /// The level of thread support that was granted.
     pub fn threads(&self) -> i32 {
-        self.threads
+        self.threads.load(Ordering::Relaxed)
     }
 
     /// The thread that called MPI_Init.

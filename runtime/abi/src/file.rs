@@ -1,11 +1,10 @@
-//! The kinds of objects that no function makes yet: files, sessions and messages. Their handles are
-//! checked all the same.
+//! Files (MPI-5.0 chapter 14). No function opens one yet, but handles are checked all the same.
 
 use std::sync::{Arc, Mutex};
 
 use longshore::Class;
 
-use crate::constants::{ERRORS_RETURN, FILE_NULL, SESSION_NULL};
+use crate::constants::{ERRORS_RETURN, FILE_NULL};
 use crate::errhandler::Errhandler;
 use crate::handle::{Handle, Kind, Object};
 use crate::lock::lock;
@@ -13,11 +12,6 @@ use crate::object::Card;
 
 /// A file.
 pub struct File {
-    card: Card,
-}
-
-/// A session.
-pub struct Session {
     card: Card,
 }
 
@@ -40,28 +34,12 @@ impl File {
     }
 }
 
-impl Session {
-    pub fn card(&self) -> &Card {
-        &self.card
-    }
-}
-
 impl Object for File {
     const KIND: Kind = Kind::File;
     const CLASS: Class = Class::File;
     const NULL: Handle = FILE_NULL;
 
     fn predefined(_: Handle) -> Option<Arc<File>> {
-        None
-    }
-}
-
-impl Object for Session {
-    const KIND: Kind = Kind::Session;
-    const CLASS: Class = Class::Session;
-    const NULL: Handle = SESSION_NULL;
-
-    fn predefined(_: Handle) -> Option<Arc<Session>> {
         None
     }
 }
