@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::group::PROC_NULL;
 use crate::job::Activity;
-use crate::memory::{Lease, scope};
+use crate::memory::{Lease, Scope, scope};
 use crate::origin::{Destination, Elementwise, Origin, What};
 use crate::process::Process;
 use crate::types::{ForeignType, OTHER_RANK, Type};
@@ -222,13 +222,68 @@ impl Communicator {
                         let message = self.message(lease, &data.what, send_tag)?;
                         transfer.start_send(peer, message)?;
                     }
-                    transfer.finish_send()?;
-                    if receives { transfer.finish_receive() } else { Ok(NULL_STATUS) }
+                    transfer.finish_both(receives)
                 },
             )
         };
         let place = |error: Error| error.at(|| self.toward("sendrecv", dest));
         self.call("sendrecv", Activity::Receive, source, || both().map_err(place))
+    }
+
+    /// Sends data to one rank, and replaces it by data from another (MPI-5.0 section 3.10). The data
+    /// is buffered until it is sent.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let (me, size) = (world.rank(), world.size());
+    /// let (next, before) = ((me + 1) % size, (me + size - 1) % size);
+    /// let mut value = [me];
+    /// world.sendrecv_replace(&mut value, (next, 0), (before, 0))?;
+    /// assert_eq!(value, [before]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`sendrecv`](Communicator::sendrecv).
+    #[track_caller]
+    pub fn sendrecv_replace<'a>(
+        &self,
+        data: impl Into<Destination<'a>>,
+        (dest, send_tag): (i32, i32),
+        (source, recv_tag): (i32, i32),
+    ) -> Result<Status> {
+        let mut data = data.into();
+        let transfer = Transfer::of(self, Location::caller());
+        let both = || -> Result<Status> {
+            let (send_tag, peer) = (checked_tag(send_tag)?, self.member(dest)?);
+            let pattern = match source {
+                PROC_NULL => None,
+                _ => Some(self.pattern(source, recv_tag, Channel::Data)?),
+            };
+            let message = Scope::with(|scope| {
+                let lease = Lease::lent(scope.lend_mut(data.loan.again()));
+                self.message(lease, &data.what, send_tag)?.buffered()
+            })?;
+            scope(
+                |_| transfer.abandon(),
+                |scope| {
+                    let receives = pattern.is_some();
+                    if let Some(pattern) = pattern {
+                        let lease = Lease::lent(scope.lend_mut(data.loan));
+                        let landing = self.landing(lease, &data.what)?;
+                        transfer.start_receive(pattern, landing);
+                    }
+                    if let Some(peer) = peer {
+                        transfer.start_send(peer, message)?;
+                    }
+                    transfer.finish_both(receives)
+                },
+            )
+        };
+        let made = || both().map_err(|error| error.at(|| self.toward("sendrecv_replace", dest)));
+        self.call("sendrecv_replace", Activity::Receive, source, made)
     }
 
     /// Runs the body of a call that communicates with rank `other`. Adds the place to its error.
@@ -410,6 +465,12 @@ impl<'a> Transfer<'a> {
         Ok(())
     }
 
+    /// Waits for the send, and then for the receive if there is one.
+    fn finish_both(&self, receives: bool) -> Result<Status> {
+        self.finish_send()?;
+        if receives { self.finish_receive() } else { Ok(NULL_STATUS) }
+    }
+
     fn finish_receive(&self) -> Result<Status> {
         Ok(in_group(self.group, self.await_delivery()?.status))
     }
@@ -440,7 +501,8 @@ fn in_group(group: &Group, status: Status) -> Status {
 }
 
 /// The status of a receive from PROC_NULL.
-const NULL_STATUS: Status = Status { source: PROC_NULL, tag: ANY_TAG, count: 0, elements: 0 };
+const NULL_STATUS: Status =
+    Status { source: PROC_NULL, tag: ANY_TAG, count: 0, elements: 0, bytes: 0 };
 
 fn checked_tag(tag: i32) -> Result<i32> {
     if tag < 0 { Err(ErrorKind::Tag(tag).into()) } else { Ok(tag) }

@@ -10,6 +10,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::Result;
+use crate::given::Given;
 use crate::memory::sealed::{Held, HeldSpan};
 use crate::memory::{Elements, Loan, LoanMut, Memory, Span};
 use crate::origin::{Destination, Origin, What};
@@ -94,6 +95,45 @@ impl<'a> Destination<'a> {
     pub unsafe fn raw(place: *mut u8, count: i64, datatype: &'a Type) -> Destination<'a> {
         let (span, what) = pointed(place, count, datatype);
         Destination { loan: LoanMut::pointed(span), what }
+    }
+}
+
+impl Given<Pointed> {
+    /// `count` elements of `datatype`, with displacement 0 at `place`, for a call with a request;
+    /// see [`Origin::raw`] and [`Destination::raw`].
+    ///
+    /// ```
+    /// use longshore::Given;
+    ///
+    /// # let rank = longshore::init()?;
+    /// let double = rank.type_of::<f64>()?;
+    /// let (values, mut room) = ([0.5, 1.5], [0.0; 2]);
+    /// // SAFETY: both arrays hold two doubles, and are used only after the requests' end.
+    /// let (from, to) = unsafe {
+    ///     let from = values.as_ptr().cast_mut().cast();
+    ///     (Given::raw(from, 2, &double), Given::raw(room.as_mut_ptr().cast(), 2, &double))
+    /// };
+    /// let receiving = rank.alone().irecv(to, 0, 0)?;
+    /// rank.alone().isend(from, 0, 0)?.wait()?;
+    /// receiving.wait()?;
+    /// assert_eq!(room, values);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// Until the operation has ended, for every byte of the elements:
+    /// - the byte is memory that any thread may read through `place`, and is initialized; for a
+    ///   call that receives, it is memory that any thread may write;
+    /// - nobody writes it; for a call that receives, nobody reads it either.
+    ///
+    /// The bytes between the elements are not accessed, and may belong to others.
+    pub unsafe fn raw(place: *mut u8, count: i64, datatype: &Type) -> Given<Pointed> {
+        let (span, _) = pointed(place, count, datatype);
+        // No memory is longer than an isize.
+        let memory = Pointed { start: span.start(), len: span.len() as usize };
+        let at = (place.addr() as i64).wrapping_sub(memory.start.addr() as i64);
+        Given::typed(memory, count, datatype, at)
     }
 }
 

@@ -206,6 +206,31 @@ impl Communicator {
         }
     }
 
+    /// The data representation of the process at a rank.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// assert_eq!(world.representation(world.rank())?, *rank.architecture());
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// RANK for a rank outside the communicator, or PROC_NULL.
+    #[track_caller]
+    pub fn representation(&self, rank: i32) -> Result<Architecture> {
+        let found = || {
+            let outside = || ErrorKind::Rank { rank, size: self.size() as u32, null: false };
+            let process = self.member(rank)?.ok_or_else(outside)?;
+            Ok(self.process().engine().state().stream(process))
+        };
+        let caller = Location::caller();
+        found().map_err(|error: Error| {
+            self.raise(error.at(|| self.toward("representation", rank)), caller)
+        })
+    }
+
     pub(crate) fn packed(&self) -> &OnceLock<Architecture> {
         &self.shared.packed
     }

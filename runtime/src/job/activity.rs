@@ -90,6 +90,8 @@ activities! {
     SetInfo = 35, "the setting of infos of window {}";
     /// In a post, waiting for an unlock by rank *argument*.
     Post = 36, "a post, for an unlock by rank {}";
+    /// Waiting for one or all of several requests.
+    Requests = 37, "a wait for requests";
 }
 
 impl Activity {
@@ -113,7 +115,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in (0..25).chain(32..37) {
+        for code in (0..25).chain(32..38) {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

@@ -4,14 +4,15 @@ use std::panic::Location;
 
 use shipable::Architecture;
 
-use super::{Awaited, NULL_STATUS, in_group};
+use super::{Awaited, NULL_STATUS, Receiving, in_group};
 use crate::communicator::Communicator;
 use crate::dropped::Dropped;
 use crate::engine::{Arrival, Channel, Pattern, State, Status};
 use crate::error::Result;
+use crate::given::{Given, Taken};
 use crate::group::PROC_NULL;
 use crate::job::Activity;
-use crate::memory::{Lease, scope};
+use crate::memory::{Lease, Memory, scope};
 use crate::origin::Destination;
 use crate::types::Type;
 
@@ -34,6 +35,21 @@ impl Envelope {
     /// The tag of the message.
     pub fn tag(&self) -> i32 {
         self.tag
+    }
+
+    /// The length of the message in bytes, in the representation of its sender
+    /// ([`Communicator::representation`]).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// rank.alone().send(&[1.0, 2.0, 3.0], 0, 0)?;
+    /// assert_eq!(rank.alone().probe(0, 0)?.bytes(), 24);
+    /// # rank.alone().recv(&mut [0.0; 3], 0, 0)?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn bytes(&self) -> u64 {
+        self.arrival.map_or(0, |(arrival, ..)| arrival.length())
     }
 
     /// The number of elements of a type in the message (MPI_Get_count).
@@ -91,7 +107,7 @@ impl Envelope {
 pub struct Matched {
     communicator: Communicator,
     envelope: Envelope,
-    /// The number of the message in the engine; `None` for PROC_NULL.
+    /// The number of the message in the engine; `None` for PROC_NULL, and once it is received.
     number: Option<u64>,
 }
 
@@ -124,6 +140,39 @@ impl Matched {
                 },
             )
         })
+    }
+
+    /// Starts to receive the message into a buffer that it takes over (MPI-5.0 section 3.8.3).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// rank.alone().send(&[1.5, 2.5], 0, 3)?;
+    /// let receiving = rank.alone().mprobe(0, 3)?.irecv(vec![0.0; 2])?;
+    /// assert_eq!(receiving.wait()?.0, [1.5, 2.5]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Communicator::irecv`]. The message is discarded then.
+    #[track_caller]
+    pub fn irecv<M: Memory>(mut self, room: impl Into<Given<M>>) -> Result<Receiving<M>> {
+        let (source, tag) = (self.envelope.source, self.envelope.tag);
+        let process = self.communicator.process().clone();
+        let start = || -> Result<Receiving<M>> {
+            process.ready()?;
+            let taken = Taken::new(room.into(), &process)?;
+            let landing = self.communicator.landing(taken.lease(), &taken.what())?;
+            let number = self.number.take();
+            if let Some(number) = number {
+                process.engine().state().receive_claimed(number, landing);
+            }
+            Ok(Receiving::new(&self.communicator, (source, tag), number, taken))
+        };
+        let (started, caller) = (start(), Location::caller());
+        let communicator = &self.communicator;
+        let place = || communicator.toward("imrecv", source);
+        started.map_err(|error| communicator.raise(error.at(place), caller))
     }
 }
 

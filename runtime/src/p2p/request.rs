@@ -13,6 +13,8 @@ use crate::given::{Given, Taken};
 use crate::group::PROC_NULL;
 use crate::job::Activity;
 use crate::memory::{Exposed, Memory};
+use crate::several::Waitable;
+use crate::several::sealed::{self, Frame, Maker};
 
 /// A nonblocking send. It owns its data, and [`wait`](Sending::wait) returns them. If it is
 /// dropped, the message is sent all the same.
@@ -37,6 +39,8 @@ struct Pending<M> {
     tag: Option<i32>,
     /// The number of the request in the engine; `None` after completion.
     number: Option<u64>,
+    /// Whether the receive is taken back.
+    withdrawn: bool,
     memory: Option<Arc<Exposed>>,
     kind: std::marker::PhantomData<M>,
 }
@@ -50,7 +54,13 @@ impl<M: Memory> Pending<M> {
     ) -> Pending<M> {
         let communicator = communicator.share();
         let (memory, tag) = (Some(taken.memory), Some(tag).filter(|tag| *tag != ANY_TAG));
-        Pending { communicator, other, tag, number, memory, kind: std::marker::PhantomData }
+        let (withdrawn, kind) = (false, std::marker::PhantomData);
+        Pending { communicator, other, tag, number, withdrawn, memory, kind }
+    }
+
+    /// The process at the other end; `None` if that is any or none.
+    fn peer(&self) -> Option<u32> {
+        self.communicator.member(self.other).ok().flatten()
     }
 
     /// Whether the request has completed. Makes progress.
@@ -76,14 +86,22 @@ impl<M: Memory> Pending<M> {
         let (communicator, other) = (&self.communicator, self.other);
         let receives = activity == Activity::Receive;
         let unmatched = receives.then(|| communicator.context(Channel::Data));
-        let awaited = Awaited { tag: self.tag, unmatched, caller: Location::caller() };
+        let caller = Location::caller();
+        let awaited = Awaited { tag: self.tag, unmatched, caller };
         let (process, held) = (communicator.process(), &mut self.number);
-        communicator.call(call, activity, other, || {
-            process.note_wait(communicator.member(other).ok().flatten());
-            let ended = awaited.wait(process, |state| take(state, number).map(Ok))?;
-            *held = None;
-            ended.map(Some)
-        })
+        let peer = communicator.member(other).ok().flatten();
+        // A communicator that is freed meanwhile stays until its requests have completed (MPI-5.0
+        // section 7.4.3).
+        let ended = process.ready().and_then(|()| {
+            process.during(activity, peer.unwrap_or(other as u32), || {
+                process.note_wait(peer);
+                let ended = awaited.wait(process, |state| take(state, number).map(Ok))?;
+                *held = None;
+                ended.map(Some)
+            })
+        });
+        let place = || communicator.toward(call, other);
+        ended.map_err(|error| communicator.raise(error.at(place), caller))
     }
 
     /// Hands the request to the engine, which holds its memory until it ends.
@@ -130,6 +148,15 @@ impl<M: Memory> Drop for Sending<M> {
 }
 
 impl<M: Memory> Receiving<M> {
+    pub(super) fn new(
+        communicator: &Communicator,
+        addressed: (i32, i32),
+        number: Option<u64>,
+        taken: Taken,
+    ) -> Receiving<M> {
+        Receiving { pending: Pending::new(communicator, addressed, number, taken) }
+    }
+
     /// Whether a message has arrived, so that [`wait`](Receiving::wait) returns at once. Makes
     /// progress.
     ///
@@ -180,16 +207,69 @@ impl<M: Memory> Receiving<M> {
     /// Those of [`wait`](Receiving::wait).
     #[track_caller]
     pub fn cancel(mut self) -> Result<(M, Option<Status>)> {
-        let process = self.pending.communicator.process();
-        match self.pending.number {
-            Some(number) if process.engine().state().withdraw(number) => {
-                self.pending.number = None;
-                Ok((self.pending.give_back()?, None))
-            }
-            _ => self.wait().map(|(room, status)| (room, Some(status))),
+        match self.withdraw() {
+            true => Ok((self.pending.give_back()?, None)),
+            false => self.wait().map(|(room, status)| (room, Some(status))),
         }
     }
+
+    /// Takes the receive back, unless a message has matched it. Doesn't wait. Returns whether it
+    /// is taken back: it then counts as complete, and [`cancel`](Receiving::cancel) returns the
+    /// buffer at once.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let mut receiving = rank.alone().irecv(vec![7], 0, 0)?;
+    /// assert!(receiving.withdraw());
+    /// // No receive is there any more that would get this message.
+    /// rank.alone().send(&[8], 0, 0)?;
+    /// let mut room = [0];
+    /// rank.alone().recv(&mut room, 0, 0)?;
+    /// assert_eq!((receiving.cancel()?, room), ((vec![7], None), [8]));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn withdraw(&mut self) -> bool {
+        let Pending { communicator, number, withdrawn, .. } = &mut self.pending;
+        let process = communicator.process();
+        if number.is_some_and(|number| process.engine().state().withdraw(number)) {
+            *number = None;
+            *withdrawn = true;
+        }
+        *withdrawn
+    }
 }
+
+impl<M: Memory> sealed::Waitable for Sending<M> {
+    fn is_complete(&self, Frame(state): Frame<'_>) -> bool {
+        self.pending.number.is_none_or(|number| state.is_sent(number))
+    }
+
+    fn process(&self) -> Maker<'_> {
+        Maker(self.pending.communicator.process())
+    }
+
+    fn awaited(&self) -> Option<u32> {
+        self.pending.peer()
+    }
+}
+
+impl<M: Memory> sealed::Waitable for Receiving<M> {
+    fn is_complete(&self, Frame(state): Frame<'_>) -> bool {
+        self.pending.number.is_none_or(|number| state.is_received(number))
+    }
+
+    fn process(&self) -> Maker<'_> {
+        Maker(self.pending.communicator.process())
+    }
+
+    fn awaited(&self) -> Option<u32> {
+        self.pending.peer()
+    }
+}
+
+impl<M: Memory> Waitable for Sending<M> {}
+impl<M: Memory> Waitable for Receiving<M> {}
 
 impl<M: Memory> Drop for Receiving<M> {
     fn drop(&mut self) {
@@ -274,7 +354,7 @@ impl Communicator {
                     Some(number)
                 }
             };
-            Ok(Receiving { pending: Pending::new(self, (source, tag), number, taken) })
+            Ok(Receiving::new(self, (source, tag), number, taken))
         };
         let caller = Location::caller();
         start().map_err(|error| self.raise(error.at(|| self.toward("irecv", source)), caller))

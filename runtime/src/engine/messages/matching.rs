@@ -176,6 +176,11 @@ pub(crate) struct Fit {
 }
 
 impl Arrival {
+    /// The length of its data in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
     /// Checks the message against a type. Its data travel in the representation `stream`; `packed`
     /// is the representation of buffers of MPI_PACKED.
     ///

@@ -41,6 +41,14 @@ pub(crate) struct Message {
     pub source: Source,
 }
 
+impl Message {
+    /// The message with a copy of its data, which lets go of the memory that had it.
+    pub(crate) fn buffered(self) -> Result<Message> {
+        let source = Source::Bytes(self.source.gather(self.length)?);
+        Ok(Message { source, ..self })
+    }
+}
+
 /// The messages of a rank.
 #[derive(Default)]
 pub(super) struct Messages {

@@ -30,6 +30,9 @@ pub struct Status {
     pub count: i64,
     /// The number of basic elements, two for each pair (`MPI_Get_elements`).
     pub elements: i64,
+    /// The length of the message in bytes, in the representation of its sender
+    /// ([`Communicator::representation`](crate::Communicator::representation)).
+    pub bytes: u64,
 }
 
 /// A received message. Its source is a rank of the job.
@@ -73,8 +76,8 @@ impl Receiving {
         arrival: &Arrival,
         stream: &Architecture,
     ) -> Result<Receiving> {
-        let mut status =
-            Status { source: arrival.peer as i32, tag: arrival.tag, count: 0, elements: 0 };
+        let (source, bytes) = (arrival.peer as i32, arrival.length);
+        let mut status = Status { source, tag: arrival.tag, count: 0, elements: 0, bytes };
         let buffer = match landing {
             Landing::Bytes => {
                 status.count = arrival.length as i64;

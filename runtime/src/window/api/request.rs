@@ -13,6 +13,8 @@ use crate::given::{Given, Taken};
 use crate::memory::{Exposed, Keeper, Memory};
 use crate::object::Card;
 use crate::process::Process;
+use crate::several::Waitable;
+use crate::several::sealed::{self, Frame, Maker};
 use crate::types::{IntoTargetType, TargetType};
 use crate::window::core::Core;
 use crate::window::operation::{Action, Holders, Operation, Side};
@@ -185,6 +187,22 @@ impl<B: Buffers> Request<B> {
         raised(&self.process, &self.card, &self.place, error)
     }
 }
+
+impl<B: Buffers> sealed::Waitable for Request<B> {
+    fn is_complete(&self, _: Frame<'_>) -> bool {
+        self.ticket.is_done()
+    }
+
+    fn process(&self) -> Maker<'_> {
+        Maker(&self.process)
+    }
+
+    fn awaited(&self) -> Option<u32> {
+        self.place.process
+    }
+}
+
+impl<B: Buffers> Waitable for Request<B> {}
 
 impl Epoch<'_, '_> {
     /// A [`put`](Epoch::put) with a request, which is waited for individually (MPI-5.0 section

@@ -1,0 +1,193 @@
+//! Waiting for several requests at once (MPI-5.0 section 3.7.5): sends, receives, and operations on
+//! windows.
+
+use std::sync::Arc;
+
+use crate::engine::State;
+use crate::error::{ErrorKind, Result};
+use crate::job::Activity;
+use crate::process::Process;
+use sealed::{Frame, Maker};
+
+/// A request that [`wait_all`], [`wait_some`] and [`test_some`] can wait for: a
+/// [`Sending`](crate::Sending), a [`Receiving`](crate::Receiving) or a
+/// [`Request`](crate::Request).
+///
+/// These calls only find out which requests are complete. The `wait` of a complete request then
+/// returns at once, with its memory or its error.
+///
+/// A pair of requests is complete when both are.
+pub trait Waitable: sealed::Waitable {}
+
+impl<A: sealed::Waitable, B: sealed::Waitable> sealed::Waitable for (A, B) {
+    fn is_complete(&self, Frame(state): Frame<'_>) -> bool {
+        self.0.is_complete(Frame(state)) && self.1.is_complete(Frame(state))
+    }
+
+    fn process(&self) -> Maker<'_> {
+        self.0.process()
+    }
+
+    fn awaited(&self) -> Option<u32> {
+        self.0.awaited()
+    }
+}
+
+impl<A: Waitable, B: Waitable> Waitable for (A, B) {}
+
+pub(crate) mod sealed {
+    use std::sync::Arc;
+
+    use crate::engine::State;
+    use crate::process::Process;
+
+    /// The engine's state, hidden from users.
+    pub struct Frame<'a>(pub(crate) &'a State);
+
+    /// The process that made a request, hidden from users.
+    pub struct Maker<'a>(pub(crate) &'a Arc<Process>);
+
+    pub trait Waitable {
+        /// Whether the request has completed, with success or with an error.
+        fn is_complete(&self, state: Frame<'_>) -> bool;
+
+        /// The process that made the request.
+        fn process(&self) -> Maker<'_>;
+
+        /// The rank of the job that it waits for, if that is one.
+        fn awaited(&self) -> Option<u32>;
+    }
+}
+
+/// Waits until all requests are complete (MPI_Waitall).
+///
+/// ```
+/// use longshore::wait_all;
+///
+/// # let rank = longshore::init()?;
+/// let world = rank.world();
+/// let (me, size) = (world.rank(), world.size());
+/// let (next, before) = ((me + 1) % size, (me + size - 1) % size);
+/// let receiving = world.irecv(vec![-1; 10_000], before, 0)?;
+/// let sending = world.isend(vec![me; 10_000], next, 0)?;
+/// wait_all(&[&receiving, &sending])?;
+/// assert_eq!(receiving.wait()?.0, vec![before; 10_000]);
+/// sending.wait()?;
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+///
+/// # Errors
+/// REQUEST for requests of different ranks. PROC_ABORTED if the job is being aborted. An error of a
+/// request is returned by the request's own `wait`.
+pub fn wait_all(requests: &[&dyn Waitable]) -> Result<()> {
+    let Some(process) = process_of(requests)? else { return Ok(()) };
+    let mut complete = 0;
+    process.during(Activity::Requests, 0, || {
+        process.wait(|state, arming| {
+            while requests.get(complete).is_some_and(|request| is_complete(*request, state)) {
+                complete += 1;
+            }
+            let Some(first) = requests.get(complete) else { return Some(Ok(())) };
+            if arming {
+                process.note_wait(first.awaited());
+                process.remark(|| remark(requests, state));
+            }
+            None
+        })
+    })
+}
+
+/// Waits until at least one request is complete, and returns the indices of all that are
+/// (MPI_Waitsome, MPI_Waitany). Without requests it returns none at once.
+///
+/// ```
+/// use longshore::wait_some;
+///
+/// # let rank = longshore::init()?;
+/// let alone = rank.alone();
+/// let receives = [alone.irecv(vec![0], 0, 0)?, alone.irecv(vec![0], 0, 1)?];
+/// alone.send(&[7], 0, 1)?;
+/// assert_eq!(wait_some(&[&receives[0], &receives[1]])?, [1]);
+/// let [first, second] = receives;
+/// assert_eq!(second.wait()?.0, [7]);
+/// first.cancel()?;
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`wait_all`].
+pub fn wait_some(requests: &[&dyn Waitable]) -> Result<Vec<usize>> {
+    let Some(process) = process_of(requests)? else { return Ok(Vec::new()) };
+    process.during(Activity::Requests, 0, || {
+        process.wait(|state, arming| {
+            let complete = complete(requests, state);
+            if complete.is_empty() && arming {
+                // Any rank may end the wait, unless there is only one request.
+                process.note_wait(
+                    requests.first().filter(|_| requests.len() == 1).and_then(|it| it.awaited()),
+                );
+                process.remark(|| remark(requests, state));
+            }
+            (!complete.is_empty()).then_some(Ok(complete))
+        })
+    })
+}
+
+/// The indices of all requests that are complete (MPI_Testsome, MPI_Testall, MPI_Testany). Makes
+/// progress, and doesn't wait.
+///
+/// ```
+/// # let rank = longshore::init()?;
+/// let alone = rank.alone();
+/// let receiving = alone.irecv(vec![0], 0, 0)?;
+/// assert!(longshore::test_some(&[&receiving])?.is_empty());
+/// alone.send(&[7], 0, 0)?;
+/// while longshore::test_some(&[&receiving])?.is_empty() {
+///     // Other work.
+/// }
+/// receiving.wait()?;
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`wait_all`].
+pub fn test_some(requests: &[&dyn Waitable]) -> Result<Vec<usize>> {
+    let Some(process) = process_of(requests)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    process.test(|state| {
+        found = complete(requests, state);
+        !found.is_empty()
+    })?;
+    Ok(found)
+}
+
+fn is_complete(request: &dyn Waitable, state: &State) -> bool {
+    request.is_complete(Frame(state))
+}
+
+fn complete(requests: &[&dyn Waitable], state: &State) -> Vec<usize> {
+    let indices = 0..requests.len();
+    indices.filter(|&index| is_complete(requests[index], state)).collect()
+}
+
+fn remark(requests: &[&dyn Waitable], state: &State) -> String {
+    let complete = complete(requests, state);
+    let first = (0..requests.len()).find(|index| !complete.contains(index));
+    let of = first.and_then(|first| requests[first].awaited());
+    let of = of.map_or("any rank".to_owned(), |rank| format!("rank {rank}"));
+    format!("{} of {} complete; the next one is of {of}", complete.len(), requests.len())
+}
+
+/// The process that made the requests; `None` without requests.
+fn process_of<'a>(requests: &[&'a dyn Waitable]) -> Result<Option<&'a Arc<Process>>> {
+    let mut processes = requests.iter().map(|request| request.process().0);
+    let Some(process) = processes.next() else { return Ok(None) };
+    if processes.any(|other| !Arc::ptr_eq(process, other)) {
+        return Err(ErrorKind::Request("the requests are of different ranks").into());
+    }
+    process.ready()?;
+    Ok(Some(process))
+}
