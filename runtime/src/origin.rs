@@ -257,10 +257,15 @@ impl Elementwise {
 
     /// Checks rule 20 at the origin: memory that is written to must not overlap itself.
     pub(crate) fn check_disjoint(&self) -> Result<()> {
-        if !self.datatype.native().overlaps(self.count) {
+        self.check_disjoint_of(self.count)
+    }
+
+    /// Checks rule 20 for so many elements one after the other.
+    pub(crate) fn check_disjoint_of(&self, count: u64) -> Result<()> {
+        if !self.datatype.native().overlaps(count) {
             return Ok(());
         }
-        let (count, datatype) = (self.count as i64, excerpt(&*self.datatype));
+        let (count, datatype) = (count as i64, excerpt(&*self.datatype));
         Err(Error::from(ErrorKind::Overlap { count, datatype }))
     }
 }

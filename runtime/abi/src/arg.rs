@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use longshore::{Class, Destination, Origin};
+use longshore::{Class, Destination, Given, Origin, Pointed};
 
 use crate::constants::UNDEFINED;
 use crate::fault::{Fault, Result};
@@ -286,6 +286,13 @@ impl Buffer {
         self.check(count, datatype)?;
         // SAFETY: the promise of `new`.
         Ok(unsafe { Destination::raw(self.0, count, datatype) })
+    }
+
+    /// `count` elements that an operation with a request reads or writes.
+    pub fn given(self, count: i64, datatype: &longshore::Type) -> Result<Given<Pointed>> {
+        self.check(count, datatype)?;
+        // SAFETY: the promise of `new`.
+        Ok(unsafe { Given::raw(self.0, count, datatype) })
     }
 
     /// `len` bytes that a call reads.

@@ -1,17 +1,35 @@
-//! Operations of reductions (MPI-5.0 section 6.9).
+//! Operations of reductions: MPI's own, and those of programs (MPI-5.0 section 6.9).
+#![allow(unsafe_code)]
 
+use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use longshore::Class;
+use longshore::{Class, Operator, UserOp};
 
+use crate::arg::{Address, Width};
 use crate::constants as c;
-use crate::handle::{Handle, Kind, Object};
+use crate::fault::{Fault, Result};
+use crate::handle::{Handle, Kind, Object, insert, remove};
 
 /// An operation of a reduction.
 pub enum Op {
     /// One of MPI's own.
     Predefined(longshore::Op),
+    /// A function of the program.
+    User(User),
 }
+
+/// A function of the program, of the version whose number of elements is an int or an MPI_Count.
+pub struct User {
+    function: Address,
+    width: Width,
+    commutes: bool,
+}
+
+/// MPI_User_function.
+type Function = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
+/// MPI_User_function_c.
+type LargeFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut Handle);
 
 /// The handles of the predefined operations.
 const HANDLES: &[(Handle, longshore::Op)] = &[
@@ -45,4 +63,80 @@ impl Object for Op {
 /// The operation of a predefined handle.
 pub fn predefined(handle: Handle) -> Option<longshore::Op> {
     HANDLES.iter().find(|(known, _)| *known == handle).map(|(_, op)| *op)
+}
+
+impl Op {
+    /// Runs the body of a call with the operation on elements of a datatype, given by its handle
+    /// and its extent in bytes.
+    pub fn with<R>(
+        &self,
+        datatype: Handle,
+        extent: i64,
+        body: impl FnOnce(Operator<'_>) -> R,
+    ) -> R {
+        match self {
+            Op::Predefined(op) => body((*op).into()),
+            Op::User(user) => {
+                let combine = |left: *const u8, right: *mut u8, count| {
+                    // SAFETY: the runtime gives operands of the datatype of the call, to which the
+                    // handle and the extent belong.
+                    unsafe { user.combine((left.cast_mut(), right), count, (datatype, extent)) }
+                };
+                body((&UserOp::by_pointer(combine)).into())
+            }
+        }
+    }
+}
+
+impl User {
+    /// Combines `count` elements at the first address with those at the second.
+    ///
+    /// # Safety
+    /// Both addresses have `count` elements of the datatype, of this extent.
+    unsafe fn combine(
+        &self,
+        (mut left, mut right): (*mut u8, *mut u8),
+        mut count: i64,
+        (mut datatype, extent): (Handle, i64),
+    ) {
+        if self.width == Width::Large {
+            // SAFETY: the program passed the function as an operation of this version, and the
+            // caller promises the operands.
+            unsafe {
+                let function: LargeFunction = std::mem::transmute(self.function.pointer());
+                function(left.cast(), right.cast(), &raw mut count, &raw mut datatype);
+            }
+            return;
+        }
+        while count > 0 {
+            let mut now = c_int::try_from(count).unwrap_or(c_int::MAX);
+            let step = (i64::from(now) * extent) as isize;
+            // SAFETY: as above. The elements of this step are among the caller's.
+            unsafe {
+                let function: Function = std::mem::transmute(self.function.pointer());
+                function(left.cast(), right.cast(), &raw mut now, &raw mut datatype);
+            }
+            count -= count.min(i64::from(c_int::MAX));
+            (left, right) = (left.wrapping_offset(step), right.wrapping_offset(step));
+        }
+    }
+}
+
+pub fn op_create(width: Width, function: Address, commutes: bool) -> Result<Handle> {
+    if function.is_null() {
+        return Err(Fault::argument("user_fn is a null pointer"));
+    }
+    insert(Arc::new(Op::User(User { function, width, commutes })))
+}
+
+pub fn op_free(op: &mut Handle) -> Result<()> {
+    remove::<Op>(op).map(drop)
+}
+
+pub fn op_commutative(op: &Op) -> Result<bool> {
+    Ok(match op {
+        // The order of MPI_REPLACE and MPI_NO_OP decides the result.
+        Op::Predefined(op) => !matches!(op, longshore::Op::Replace | longshore::Op::NoOp),
+        Op::User(user) => user.commutes,
+    })
 }

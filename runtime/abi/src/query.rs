@@ -10,6 +10,7 @@ use longshore::shipable::datatype::Combiner;
 use crate::arg::{Buffer, Chars, Room, Width};
 use crate::constants as c;
 use crate::datatype::{Type, handle_of, made, permanent};
+use crate::envelope;
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, find};
 use crate::state;
@@ -168,14 +169,14 @@ fn default_arguments(integers: &mut [c_int], width: Width) {
 }
 
 pub fn get_count(status: &Status, datatype: &Type) -> Result<i64> {
-    let architecture = state::state()?.rank().architecture();
+    let architecture = &envelope::representation(status)?;
     let bytes = status.bytes() as u64;
     let count = datatype.committed()?.count_in(bytes, architecture)?;
     Ok(count.map_or(i64::from(c::UNDEFINED), |count| count as i64))
 }
 
 pub fn get_elements(status: &Status, datatype: &Type) -> Result<i64> {
-    let architecture = state::state()?.rank().architecture();
+    let architecture = &envelope::representation(status)?;
     let bytes = status.bytes() as u64;
     let elements = datatype.committed()?.elements_in(bytes, architecture)?;
     Ok(elements.map_or(i64::from(c::UNDEFINED), |elements| elements as i64))

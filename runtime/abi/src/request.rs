@@ -1,21 +1,48 @@
-//! Requests and statuses (MPI-5.0 sections 3.2.5, 3.7 and 13.2).
+//! Requests (MPI-5.0 sections 3.7 and 12.3.5).
+//!
+//! A call that starts an operation gives it a handle by [`made`], whatever kind of operation it is.
+//! All calls that complete requests are here.
 
 use std::ffi::c_int;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use longshore::Class;
+use longshore::{Class, Pointed, Receiving, Sending, Waitable};
 
-use crate::constants::REQUEST_NULL;
-use crate::fault::Result;
-use crate::handle::{Handle, Kind, Object};
+use crate::arg::{List, Room};
+use crate::communicator::Comm;
+use crate::constants::{ERR_IN_STATUS, REQUEST_NULL, UNDEFINED};
+use crate::envelope;
+use crate::fault::Raiser;
+use crate::fault::{Fault, Result};
+use crate::handle::{Handle, Kind, Object, find, insert, remove};
+use crate::lock::lock;
 use crate::status::Status;
 
 /// A request.
-pub enum Request {
-    /// It is complete.
-    Done,
+pub struct Request {
+    operation: Mutex<Operation>,
+    /// The object whose error handler gets the errors of the operation.
+    raiser: Raiser,
+    /// The communicator of a message, which may be freed before the request completes.
+    comm: Option<Arc<Comm>>,
+}
+
+/// What a request stands for.
+pub enum Operation {
+    Send(Sending<Pointed>),
+    Receive(Receiving<Pointed>),
+    /// A send and a receive, which complete together.
+    Exchange(Box<(Sending<Pointed>, Receiving<Pointed>)>),
     /// An operation on a window.
-    Window(Box<longshore::Request<()>>),
+    Rma(longshore::Request<()>),
+    /// An operation that has completed, and its outcome.
+    Complete(Outcome),
+}
+
+/// What an operation came to.
+pub struct Outcome {
+    status: Status,
+    fault: Option<Fault>,
 }
 
 impl Object for Request {
@@ -28,15 +55,411 @@ impl Object for Request {
     }
 }
 
+/// A handle of an operation that has started. Its errors are raised on `raiser`; `comm` is the
+/// communicator of a message.
+pub fn made(operation: Operation, raiser: Raiser, comm: Option<Arc<Comm>>) -> Result<Handle> {
+    insert(Arc::new(Request { operation: Mutex::new(operation), raiser, comm }))
+}
+
+/// A handle of an operation that was complete at once.
+pub fn complete(status: Status) -> Result<Handle> {
+    made(Operation::Complete(Outcome { status, fault: None }), Raiser::Own, None)
+}
+
 impl Request {
-    /// The request of an operation that is complete already.
-    pub fn done() -> Request {
-        Request::Done
+    /// The operation, for one call at a time.
+    fn operation(&self) -> Result<MutexGuard<'_, Operation>> {
+        match self.operation.try_lock() {
+            Ok(operation) => Ok(operation),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                let what = "another call waits for this request, or it is in the array twice";
+                Err(Fault::new(Class::Request, what.to_owned()))
+            }
+        }
+    }
+}
+
+impl Operation {
+    /// What a call waits for; `None` if it is complete.
+    fn waitable(&self) -> Option<&dyn Waitable> {
+        match self {
+            Operation::Send(sending) => Some(sending),
+            Operation::Receive(receiving) => Some(receiving),
+            Operation::Exchange(both) => Some(&**both),
+            Operation::Rma(request) => Some(request),
+            Operation::Complete(_) => None,
+        }
     }
 
-    /// The request of an operation on a window.
-    pub fn of_window(request: longshore::Request<()>) -> Request {
-        Request::Window(Box::new(request))
+    /// The outcome of an operation that is complete.
+    fn finish(self, comm: Option<&Comm>) -> Outcome {
+        let receive = |receiving: Receiving<Pointed>| {
+            receiving.wait().map(|(_, status)| envelope::received(comm, &status))
+        };
+        let ended = match self {
+            Operation::Complete(outcome) => return outcome,
+            Operation::Send(sending) => sending.wait().map(|_| Status::EMPTY),
+            Operation::Receive(receiving) => receive(receiving),
+            Operation::Exchange(both) => {
+                let (sending, receiving) = *both;
+                let (sent, received) = (sending.wait(), receive(receiving));
+                sent.and(received)
+            }
+            Operation::Rma(request) => request.wait().map(|()| Status::EMPTY),
+        };
+        match ended {
+            Ok(status) => Outcome { status, fault: None },
+            Err(error) => {
+                let fault = Fault::from(error);
+                let status = Status::failed(fault.code());
+                Outcome { status, fault: Some(fault) }
+            }
+        }
+    }
+}
+
+/// The requests of a call that aren't null, with their places in its array.
+struct Batch(Vec<(usize, Arc<Request>)>);
+
+impl Batch {
+    fn of(handles: &[Handle]) -> Result<Batch> {
+        let requests = handles.iter().enumerate().filter(|(_, handle)| **handle != REQUEST_NULL);
+        let requests = requests.map(|(at, handle)| Ok((at, find::<Request>(*handle)?)));
+        requests.collect::<Result<Vec<_>>>().map(Batch)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The places of the complete requests. A call that waits does so until one is, or until all
+    /// are.
+    fn complete(&self, until: Until) -> Result<Vec<usize>> {
+        let operations = self.0.iter().map(|(_, request)| request.operation());
+        let operations = operations.collect::<Result<Vec<_>>>()?;
+        let (mut complete, mut under_way, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for ((at, _), operation) in self.0.iter().zip(&operations) {
+            match operation.waitable() {
+                None => complete.push(*at),
+                Some(waitable) => {
+                    under_way.push(waitable);
+                    places.push(*at);
+                }
+            }
+        }
+        let found = match until {
+            Until::All => {
+                longshore::wait_all(&under_way)?;
+                (0..under_way.len()).collect()
+            }
+            Until::Some if complete.is_empty() => longshore::wait_some(&under_way)?,
+            Until::Some | Until::Now => longshore::test_some(&under_way)?,
+        };
+        complete.extend(found.into_iter().map(|index| places[index]));
+        complete.sort_unstable();
+        Ok(complete)
+    }
+}
+
+/// How long a call waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// Not at all.
+    Now,
+    /// Until a request is complete.
+    Some,
+    /// Until all are.
+    All,
+}
+
+/// Ends a complete request: its handle becomes null.
+fn end(handle: &mut Handle) -> Result<(Outcome, Raiser)> {
+    if *handle == REQUEST_NULL {
+        return Ok((Outcome { status: Status::EMPTY, fault: None }, Raiser::Own));
+    }
+    let request = remove::<Request>(handle)?;
+    Ok((take(&request)?, request.raiser))
+}
+
+/// Takes the outcome of a complete request.
+fn take(request: &Request) -> Result<Outcome> {
+    let gone = Outcome { status: Status::EMPTY, fault: None };
+    let operation = std::mem::replace(&mut *request.operation()?, Operation::Complete(gone));
+    Ok(operation.finish(request.comm.as_deref()))
+}
+
+/// Ends the one complete request of a call, whose error is the call's.
+fn end_one(handle: &mut Handle, status: Room<Status>) -> Result<()> {
+    let (outcome, raiser) = end(handle)?;
+    outcome.status.put(status.get(0));
+    outcome.fault.map_or(Ok(()), |fault| Err(fault.on(raiser)))
+}
+
+/// Ends several complete requests. If one has failed, the error says so, and each status has the
+/// error of its request (MPI-5.0 section 3.7.5).
+fn end_several(
+    handles: &mut [Handle],
+    places: impl Iterator<Item = usize>,
+    statuses: Room<Status>,
+) -> Result<()> {
+    let mut failed: Option<(Fault, Raiser, usize)> = None;
+    let mut ended = Vec::new();
+    for place in places {
+        let (Outcome { status, fault }, raiser) = end(&mut handles[place])?;
+        ended.push(status);
+        if let (Some(fault), None) = (fault, &failed) {
+            failed = Some((fault, raiser, place));
+        }
+    }
+    for (index, status) in ended.into_iter().enumerate() {
+        match (&failed, statuses.get(index)) {
+            (None, place) => status.put(place),
+            (Some(_), Some(place)) => *place = status,
+            (Some(_), None) => {}
+        }
+    }
+    let Some((fault, raiser, place)) = failed else { return Ok(()) };
+    let message = fault.message().unwrap_or("its status has the error");
+    let message = format!("request {place} of the array has failed: {message}");
+    Err(Fault::coded(ERR_IN_STATUS, Some(message)).on(raiser))
+}
+
+pub fn wait(request: &mut Handle, status: Room<Status>) -> Result<()> {
+    Batch::of(&[*request])?.complete(Until::All)?;
+    end_one(request, status)
+}
+
+pub fn test(request: &mut Handle, status: Room<Status>) -> Result<bool> {
+    let batch = Batch::of(&[*request])?;
+    if !batch.is_empty() && batch.complete(Until::Now)?.is_empty() {
+        return Ok(false);
+    }
+    end_one(request, status).map(|()| true)
+}
+
+pub fn waitall(count: usize, requests: Room<Handle>, statuses: Room<Status>) -> Result<()> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    Batch::of(handles)?.complete(Until::All)?;
+    end_several(handles, 0..count, statuses)
+}
+
+pub fn testall(count: usize, requests: Room<Handle>, statuses: Room<Status>) -> Result<bool> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    let batch = Batch::of(handles)?;
+    if batch.complete(Until::Now)?.len() < batch.0.len() {
+        return Ok(false);
+    }
+    end_several(handles, 0..count, statuses).map(|()| true)
+}
+
+/// Writes a result that counts even if the call fails later.
+fn write<T: Copy>(room: Room<T>, value: T, name: &'static str) -> Result<()> {
+    room.slice(1, name)?[0] = value;
+    Ok(())
+}
+
+pub fn waitany(
+    count: usize,
+    requests: Room<Handle>,
+    index: Room<c_int>,
+    status: Room<Status>,
+) -> Result<()> {
+    any(count, requests, status, Until::Some, |first| write(index, first.1, "indx"))
+}
+
+pub fn testany(
+    count: usize,
+    requests: Room<Handle>,
+    index: Room<c_int>,
+    flag: Room<c_int>,
+    status: Room<Status>,
+) -> Result<()> {
+    any(count, requests, status, Until::Now, |(is_there, first)| {
+        write(index, first, "indx")?;
+        write(flag, c_int::from(is_there), "flag")
+    })
+}
+
+/// Ends the first complete request of an array, if there is one. Tells first whether there is one,
+/// or no request at all, and its index.
+fn any(
+    count: usize,
+    requests: Room<Handle>,
+    status: Room<Status>,
+    until: Until,
+    tell: impl FnOnce((bool, c_int)) -> Result<()>,
+) -> Result<()> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    let batch = Batch::of(handles)?;
+    if batch.is_empty() {
+        Status::EMPTY.put(status.get(0));
+        return tell((true, UNDEFINED));
+    }
+    match batch.complete(until)?.first() {
+        None => tell((false, UNDEFINED)),
+        Some(&first) => {
+            tell((true, first as c_int))?;
+            end_one(&mut handles[first], status)
+        }
+    }
+}
+
+pub fn waitsome(
+    count: usize,
+    requests: Room<Handle>,
+    outcount: Room<c_int>,
+    indices: Room<c_int>,
+    statuses: Room<Status>,
+) -> Result<()> {
+    some(count, requests, (outcount, indices), statuses, Until::Some)
+}
+
+pub fn testsome(
+    count: usize,
+    requests: Room<Handle>,
+    outcount: Room<c_int>,
+    indices: Room<c_int>,
+    statuses: Room<Status>,
+) -> Result<()> {
+    some(count, requests, (outcount, indices), statuses, Until::Now)
+}
+
+/// Ends all complete requests of an array, and tells their number and indices.
+fn some(
+    count: usize,
+    requests: Room<Handle>,
+    (outcount, indices): (Room<c_int>, Room<c_int>),
+    statuses: Room<Status>,
+    until: Until,
+) -> Result<()> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    let batch = Batch::of(handles)?;
+    if batch.is_empty() {
+        return write(outcount, UNDEFINED, "outcount");
+    }
+    let complete = batch.complete(until)?;
+    write_indices(&complete, count, indices)?;
+    write(outcount, complete.len() as c_int, "outcount")?;
+    end_several(handles, complete.into_iter(), statuses)
+}
+
+fn write_indices(complete: &[usize], count: usize, indices: Room<c_int>) -> Result<()> {
+    let room = indices.slice(count, "array_of_indices")?;
+    complete.iter().zip(room).for_each(|(index, place)| *place = *index as c_int);
+    Ok(())
+}
+
+/// The status of a complete request, which stays.
+fn peek(handle: Handle) -> Result<Status> {
+    if handle == REQUEST_NULL {
+        return Ok(Status::EMPTY);
+    }
+    let request = find::<Request>(handle)?;
+    let outcome = take(&request)?;
+    let status = outcome.status;
+    *request.operation()? = Operation::Complete(outcome);
+    Ok(status)
+}
+
+pub fn request_get_status(request: Handle, status: Room<Status>) -> Result<bool> {
+    let batch = Batch::of(&[request])?;
+    if !batch.is_empty() && batch.complete(Until::Now)?.is_empty() {
+        return Ok(false);
+    }
+    peek(request)?.put(status.get(0));
+    Ok(true)
+}
+
+pub fn request_get_status_all(
+    count: usize,
+    requests: List<Handle>,
+    statuses: Room<Status>,
+) -> Result<bool> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    let batch = Batch::of(handles)?;
+    if batch.complete(Until::Now)?.len() < batch.0.len() {
+        return Ok(false);
+    }
+    for (index, handle) in handles.iter().enumerate() {
+        peek(*handle)?.put(statuses.get(index));
+    }
+    Ok(true)
+}
+
+pub fn request_get_status_any(
+    count: usize,
+    requests: List<Handle>,
+    status: Room<Status>,
+) -> Result<(c_int, bool)> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    let batch = Batch::of(handles)?;
+    if batch.is_empty() {
+        Status::EMPTY.put(status.get(0));
+        return Ok((UNDEFINED, true));
+    }
+    let Some(&first) = batch.complete(Until::Now)?.first() else { return Ok((UNDEFINED, false)) };
+    peek(handles[first])?.put(status.get(0));
+    Ok((first as c_int, true))
+}
+
+pub fn request_get_status_some(
+    count: usize,
+    requests: List<Handle>,
+    indices: Room<c_int>,
+    statuses: Room<Status>,
+) -> Result<c_int> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    let batch = Batch::of(handles)?;
+    if batch.is_empty() {
+        return Ok(UNDEFINED);
+    }
+    let complete = batch.complete(Until::Now)?;
+    write_indices(&complete, count, indices)?;
+    for (index, place) in complete.iter().enumerate() {
+        peek(handles[*place])?.put(statuses.get(index));
+    }
+    Ok(complete.len() as c_int)
+}
+
+/// Receives whose request is freed, until they are complete.
+static FREED: Mutex<Vec<Operation>> = Mutex::new(Vec::new());
+
+/// Frees a request. Its operation goes on.
+pub fn request_free(handle: &mut Handle) -> Result<()> {
+    let request = find::<Request>(*handle)?;
+    let mut operation = request.operation()?;
+    if let Operation::Rma(rma) = &*operation {
+        return rma.free().map_err(|error| Fault::from(error).on(request.raiser));
+    }
+    remove::<Request>(handle)?;
+    let none = Operation::Complete(Outcome { status: Status::EMPTY, fault: None });
+    let mut freed = lock(&FREED);
+    freed.push(std::mem::replace(&mut *operation, none));
+    let complete = {
+        let waitables: Vec<&dyn Waitable> = freed.iter().filter_map(Operation::waitable).collect();
+        longshore::test_some(&waitables)?
+    };
+    // The operations before an index that goes away keep theirs.
+    complete.into_iter().rev().for_each(|index| drop(freed.remove(index)));
+    Ok(())
+}
+
+/// Cancels a receive that no message has matched. Other messages complete as usual.
+pub fn cancel(handle: &mut Handle) -> Result<()> {
+    let request = find::<Request>(*handle)?;
+    let mut operation = request.operation()?;
+    match &mut *operation {
+        Operation::Receive(receiving) => {
+            if receiving.withdraw() {
+                let mut status = Status::EMPTY;
+                status.set_cancelled(true);
+                *operation = Operation::Complete(Outcome { status, fault: None });
+            }
+            Ok(())
+        }
+        Operation::Rma(rma) => rma.cancel().map_err(|error| Fault::from(error).on(request.raiser)),
+        _ => Ok(()),
     }
 }
 

@@ -10,10 +10,12 @@ use longshore::{Class, PROC_NULL};
 use crate::arg::Buffer;
 use crate::constants::{SIGNED_CHAR, UNSIGNED_CHAR};
 use crate::datatype::Type;
+use crate::fault::Raiser;
 use crate::fault::{Fault, Result};
-use crate::handle::{Handle, find, insert};
+use crate::handle::{Handle, find};
 use crate::operation::Op;
-use crate::request::Request;
+use crate::request::{self, Operation};
+use crate::status::Status;
 use crate::window::Win;
 
 /// One side of an operation: its memory, and how many elements of which type.
@@ -235,12 +237,12 @@ pub fn compare_and_swap(
 
 /// A handle of the request of an operation.
 fn requested(request: longshore::Request<()>) -> Result<Handle> {
-    insert(Arc::new(Request::of_window(request)))
+    request::made(Operation::Rma(request), Raiser::Own, None)
 }
 
 /// The request of an operation with the null process, which is complete.
 fn nothing() -> Result<Handle> {
-    insert(Arc::new(Request::done()))
+    request::complete(Status::EMPTY)
 }
 
 #[allow(clippy::too_many_arguments)] // MPI's

@@ -26,11 +26,22 @@ impl Status {
     pub const PROC_NULL: Status =
         Status { source: PROC_NULL, tag: ANY_TAG, error: SUCCESS, internal: [0; 5] };
 
-    /// The status of a message of `bytes` bytes.
-    pub fn new(source: c_int, tag: c_int, bytes: i64) -> Status {
+    /// The status of a message of `bytes` bytes, in the representation of a process of the job.
+    pub fn new(source: c_int, tag: c_int, bytes: i64, process: Option<u32>) -> Status {
         let mut status = Status { source, tag, ..Status::EMPTY };
         status.set_bytes(bytes);
+        status.internal[3] = process.map_or(0, |process| process as c_int + 1);
         status
+    }
+
+    /// The status of an operation that failed.
+    pub fn failed(error: c_int) -> Status {
+        Status { error, ..Status::EMPTY }
+    }
+
+    /// The process of the job in whose representation the bytes are counted; `None` for this one.
+    pub fn process(&self) -> Option<c_int> {
+        self.internal[3].checked_sub(1).filter(|process| *process >= 0)
     }
 
     /// The length of the data, in bytes.
