@@ -4,7 +4,7 @@
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -100,7 +100,7 @@ fn lowest(times: &[f64]) -> f64 {
 
 /// Measures half round trips of a cache line between the first two cores, in microseconds.
 fn trips(calls: u32, rounds: u32) -> Result<Vec<f64>, Failure> {
-    let number = Arc::new(CachePadded::new(AtomicU64::new(0)));
+    let number = Arc::new(CachePadded::new(AtomicU32::new(0)));
     let other = number.clone();
     let answers = thread::spawn(move || {
         pin(1);
@@ -108,7 +108,7 @@ fn trips(calls: u32, rounds: u32) -> Result<Vec<f64>, Failure> {
     });
     let took = (0..rounds).map(|round| {
         let start = Instant::now();
-        pass(&number, 2 * u64::from(calls * round), calls, true)?;
+        pass(&number, 2 * calls * round, calls, true)?;
         Ok(start.elapsed().as_secs_f64() * 1e6 / f64::from(2 * calls))
     });
     let took = took.collect();
@@ -121,7 +121,7 @@ fn trips(calls: u32, rounds: u32) -> Result<Vec<f64>, Failure> {
 ///
 /// # Errors
 /// No answer within ten seconds.
-pub(crate) fn pass(number: &AtomicU64, from: u64, times: u32, first: bool) -> Result<(), Failure> {
+pub(crate) fn pass(number: &AtomicU32, from: u32, times: u32, first: bool) -> Result<(), Failure> {
     const PATIENCE: Duration = Duration::from_secs(10);
     let wait = |value| {
         let came = || {

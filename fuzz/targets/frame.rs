@@ -9,7 +9,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
 use longshore_fuzz as _;
 use longshore_transport::shm::ring::{
-    Access, Control, INLINE, Le64, Memory, Position, Receiver, SLOTS, Sender,
+    Access, Control, Header, INLINE, Memory, Position, Receiver, SLOTS, Sender,
 };
 
 const BULK: usize = 4096;
@@ -29,7 +29,7 @@ fn layout(bytes: usize) -> Layout {
 }
 
 const CONTROL: usize = size_of::<Control>();
-const HEADERS: usize = SLOTS as usize * 8;
+const HEADERS: usize = SLOTS as usize * size_of::<Header>();
 const INLINES: usize = SLOTS as usize * INLINE;
 
 impl Ring {
@@ -50,11 +50,12 @@ impl Ring {
         }
     }
 
-    /// Writes any word to a header, as a peer may do at any time.
-    fn scribble(&self, slot: usize, header: u64) {
-        // SAFETY: `slot` is below SLOTS, so the word lies within the headers and is aligned. There
-        // is one thread.
-        unsafe { self.headers.cast::<u64>().add(slot % SLOTS as usize).write(header.to_le()) };
+    /// Writes any words to a header, as a peer may do at any time.
+    fn scribble(&self, slot: usize, stamp: u32, length: u32) {
+        let header = [length, stamp].map(u32::to_le);
+        // SAFETY: the slot is below SLOTS, so the words lie within the headers and are aligned.
+        // There is one thread.
+        unsafe { self.headers.cast::<[u32; 2]>().add(slot % SLOTS as usize).write(header) };
     }
 
     fn give_back(&self, consumed: u32) {
@@ -86,10 +87,10 @@ unsafe impl Memory for &Ring {
         unsafe { &*self.control.cast() }
     }
 
-    fn header(&self, slot: usize) -> &Le64 {
+    fn header(&self, slot: usize) -> &Header {
         assert!(slot < SLOTS as usize);
         // SAFETY: the slot lies within the headers.
-        unsafe { &*self.headers.cast::<Le64>().add(slot) }
+        unsafe { &*self.headers.cast::<Header>().add(slot) }
     }
 
     fn bulk_len(&self) -> u64 {
@@ -149,11 +150,11 @@ fn play(
                 let length = steps.word()?;
                 stamp = stamp.wrapping_add(1);
                 let slot = stamp.wrapping_sub(1) as usize;
-                incoming.scribble(slot, u64::from(stamp) << 32 | u64::from(length));
+                incoming.scribble(slot, stamp, length);
             }
             1 => {
                 let slot = usize::from(steps.byte()?);
-                incoming.scribble(slot, u64::from(steps.word()?) << 32 | u64::from(steps.word()?));
+                incoming.scribble(slot, steps.word()?, steps.word()?);
             }
             2 => {
                 if let Some(bytes) = receiver.poll().ok()? {

@@ -1,10 +1,11 @@
 //! What a rank's threads have dropped and its engine still holds: any thread hands it over without
 //! the engine's lock.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crossbeam_queue::SegQueue;
 use crossbeam_utils::CachePadded;
+use portable_atomic::AtomicU64;
 
 /// An object of the engine whose owner is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

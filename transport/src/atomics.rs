@@ -1,91 +1,90 @@
-//! The crate's atomics: words of a defined width and byte order, shared by peers of either byte
+//! The crate's atomics: words of 32 bits in little-endian order, shared by peers of either byte
 //! order.
 //!
-//! Under `cfg(loom)` they are loom's, so that the models in `tests/loom.rs` check the code that
-//! runs. The processor's fetch-and-add doesn't work on a foreign byte order, so words here only
-//! load, store, swap, and compare and swap.
+//! Many 32-bit machines have no atomic access to 64 bits: powerpc, mips, m68k, sparc, riscv32. Such
+//! a rank may share a segment with any other, so no word of the segment is wider than 32 bits,
+//! whichever ranks share it. A longer value is in several words, and the module that has it
+//! describes in which order they are written and read:
+//!
+//! | value | words | module |
+//! |---|---|---|
+//! | header of a frame | length, then stamp | `shm::ring` |
+//! | ticket and owner of a queue's entry | one word: the entry's place has the rest of the ticket | `lock::queue` |
+//! | callers of a rank | bits, then a flag | `shm::callers` |
+//! | state of a rank, with the code of its death | taken, code, state | `segment::state` |
+//! | request to abort, with its code | the rank's own code, then its name | `segment::state` |
+//! | note of an activity | two notes that take turns, then a count | `segment::state` |
+//! | range | one word each, in units of `GRANULE` | `segment::layout` |
+//!
+//! Under `cfg(loom)` the atomics are loom's, so that the models in `tests/loom.rs` check the code
+//! that runs. The processor's fetch-and-add doesn't work on a foreign byte order, so words here
+//! only load, store, swap, compare and swap, and set and clear bits.
 
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU32;
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, AtomicU64};
+use loom::sync::atomic::AtomicU32;
 
 pub(crate) use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
-macro_rules! word {
-    ($(#[$doc:meta])* $name:ident, $atomic:ident, $int:ident) => {
-        $(#[$doc])*
-        #[derive(Debug)]
-        #[repr(transparent)]
-        pub struct $name($atomic);
+/// A word of 32 bits in little-endian order, also what a futex sleeps on.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Le32(AtomicU32);
 
-        impl $name {
-            pub(crate) fn new(value: $int) -> Self {
-                Self($atomic::new(value.to_le()))
-            }
+impl Le32 {
+    pub(crate) fn new(value: u32) -> Self {
+        Self(AtomicU32::new(value.to_le()))
+    }
 
-            pub(crate) fn load(&self, order: Ordering) -> $int {
-                $int::from_le(self.0.load(order))
-            }
+    pub(crate) fn load(&self, order: Ordering) -> u32 {
+        u32::from_le(self.0.load(order))
+    }
 
-            pub(crate) fn store(&self, value: $int, order: Ordering) {
-                self.0.store(value.to_le(), order);
-            }
+    pub(crate) fn store(&self, value: u32, order: Ordering) {
+        self.0.store(value.to_le(), order);
+    }
 
-            pub(crate) fn swap(&self, value: $int, order: Ordering) -> $int {
-                $int::from_le(self.0.swap(value.to_le(), order))
-            }
+    pub(crate) fn swap(&self, value: u32, order: Ordering) -> u32 {
+        u32::from_le(self.0.swap(value.to_le(), order))
+    }
 
-            /// Replaces `current` by `new`, or returns the different value that was found.
-            pub(crate) fn replace(&self, current: $int, new: $int, order: Ordering) -> Result<(), $int> {
-                let failure = if matches!(order, Relaxed | Release) { Relaxed } else { Acquire };
-                match self.0.compare_exchange(current.to_le(), new.to_le(), order, failure) {
-                    Ok(_) => Ok(()),
-                    Err(found) => Err($int::from_le(found)),
-                }
-            }
-
-            /// Stores `value`, and makes it visible before any later load is made.
-            ///
-            /// It pairs with the same call, or with a store and [`full_barrier`], on the other
-            /// side. Two threads each store to one word and then load the other's; at least one of
-            /// them sees the other's store.
-            pub(crate) fn store_before_loads(&self, value: $int) {
-                // Not an exchange with this word: a polling peer takes the cache line away between
-                // an earlier store to the line and the exchange, which would then wait for the line
-                // again.
-                self.store(value, Release);
-                full_barrier();
-            }
+    /// Replaces `current` by `new`, or returns the different value that was found.
+    pub(crate) fn replace(&self, current: u32, new: u32, order: Ordering) -> Result<(), u32> {
+        let failure = if matches!(order, Relaxed | Release) { Relaxed } else { Acquire };
+        match self.0.compare_exchange(current.to_le(), new.to_le(), order, failure) {
+            Ok(_) => Ok(()),
+            Err(found) => Err(u32::from_le(found)),
         }
+    }
 
-        impl Default for $name {
-            fn default() -> Self {
-                Self::new(0)
-            }
-        }
-    };
-}
+    /// Stores `value`, and makes it visible before any later load is made.
+    ///
+    /// It pairs with the same call, or with a store and [`full_barrier`], on the other side. Two
+    /// threads each store to one word and then load the other's; at least one of them sees the
+    /// other's store.
+    pub(crate) fn store_before_loads(&self, value: u32) {
+        // Not an exchange with this word: a polling peer takes the cache line away between an
+        // earlier store to the line and the exchange, which would then wait for the line again.
+        self.store(value, Release);
+        full_barrier();
+    }
 
-word!(
-    /// A 32-bit word in little-endian order, also what a futex sleeps on.
-    Le32, AtomicU32, u32
-);
-word!(
-    /// A 64-bit word in little-endian order, aligned to 8 bytes on every host.
-    Le64, AtomicU64, u64
-);
-
-impl Le64 {
     /// Sets the bits of `mask`. Byte order doesn't matter for bitwise operations.
-    pub(crate) fn set_bits(&self, mask: u64, order: Ordering) {
+    pub(crate) fn set_bits(&self, mask: u32, order: Ordering) {
         self.0.fetch_or(mask.to_le(), order);
     }
 
     /// Clears the bits of `mask`.
-    pub(crate) fn clear_bits(&self, mask: u64, order: Ordering) {
+    pub(crate) fn clear_bits(&self, mask: u32, order: Ordering) {
         self.0.fetch_and(!mask.to_le(), order);
+    }
+}
+
+impl Default for Le32 {
+    fn default() -> Self {
+        Self::new(0)
     }
 }
 
@@ -141,4 +140,4 @@ pub(crate) fn nap() {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Le64>() == 8 && align_of::<Le64>() == 8);
+const _: () = assert!(size_of::<Le32>() == 4 && align_of::<Le32>() == 4);

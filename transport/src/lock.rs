@@ -14,7 +14,7 @@ mod brief;
 mod queue;
 mod shared;
 
-use crate::atomics::{Acquire, Le32, Le64, Release, spin};
+use crate::atomics::{Acquire, Le32, Release, spin};
 use crate::futex::{self, LONGEST_SLEEP};
 use crate::segment::{Mapping, Shared};
 use queue::{Queue, QueueEntry};
@@ -26,27 +26,25 @@ pub use shared::{Claim, LockLayout, SharedLock, Sharing, User};
 /// An entry in the queue of a [`FairLock`].
 ///
 /// ```text
-///    0 name: u64, ticket in the high half, rank + 1 in the low half
-///    8 turn: u32, the last ticket that was called
-///   12 zero
+///    0 name: u32, ticket and rank
+///    4 turn: u32, the last ticket that was called
 /// ```
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct LockEntry {
-    name: Le64,
+    name: Le32,
     turn: Le32,
-    zero: u32,
 }
 
-// SAFETY: repr(C), of words and padding.
+// SAFETY: repr(C), of words.
 #[allow(unsafe_code)]
 unsafe impl Shared for LockEntry {}
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<LockHead>() == 8 && size_of::<LockEntry>() == 16);
+const _: () = assert!(size_of::<LockHead>() == 8 && size_of::<LockEntry>() == 8);
 
 impl QueueEntry for LockEntry {
-    fn name(&self) -> &Le64 {
+    fn name(&self) -> &Le32 {
         &self.name
     }
 }
@@ -75,7 +73,7 @@ impl<'a> FairLock<'a> {
     /// Bytes of shared memory that a lock of `ranks` takes: a multiple of 64. They must start
     /// zeroed.
     pub fn bytes(ranks: u32) -> u64 {
-        64 + 16 * u64::from(ranks.next_power_of_two()).next_multiple_of(4)
+        64 + 8 * u64::from(ranks.next_power_of_two()).next_multiple_of(8)
     }
 
     /// The lock in the `bytes(ranks)` bytes of `memory` from `offset` on, which is a multiple of 8.

@@ -1,4 +1,4 @@
-//! Loom models of the ring and the locks: all interleavings, within bounds. Run them with
+//! Loom models of the words in the segment (ring, locks, callers, states, notes): all interleavings, within bounds. Run them with
 //! `RUSTFLAGS="--cfg loom" cargo test -p longshore-transport --release --test loom`.
 #![cfg(loom)]
 #![allow(unsafe_code)]
@@ -11,14 +11,17 @@ use loom::thread;
 use longshore_transport::lock::{
     BriefLock, BriefWord, FairLock, LockEntry, LockHead, SharedLock, Sharing, User,
 };
+use longshore_transport::segment::state::{AbortCode, AbortWord, NoteWords, StateWords};
+use longshore_transport::shm::callers::{Callers, Word};
 use longshore_transport::shm::ring::{
-    Access, Control, INLINE, Le64 as Word, Memory, Position, Receiver, SLOTS, Sender,
+    Access, Control, Header, INLINE, Memory, Position, Receiver, SLOTS, Sender,
 };
+use longshore_transport::{Cause, RankState};
 
 /// The memory of a ring, with loom's race detector over each slot and over each half of the bulk.
 struct Heap {
     control: Control,
-    headers: [Word; SLOTS as usize],
+    headers: [Header; SLOTS as usize],
     slots: [UnsafeCell<[u8; INLINE]>; SLOTS as usize],
     bulk: [UnsafeCell<[u8; 256]>; 2],
 }
@@ -34,7 +37,7 @@ struct Shared(Arc<Heap>);
 impl Shared {
     fn new() -> Self {
         let control = Control::default();
-        let headers = [Word::default(), Word::default()];
+        let headers = [Header::default(), Header::default()];
         let slots = [UnsafeCell::new([0; INLINE]), UnsafeCell::new([0; INLINE])];
         let bulk = [UnsafeCell::new([0; 256]), UnsafeCell::new([0; 256])];
         Self(Arc::new(Heap { control, headers, slots, bulk }))
@@ -48,7 +51,7 @@ unsafe impl Memory for Shared {
         &self.0.control
     }
 
-    fn header(&self, slot: usize) -> &Word {
+    fn header(&self, slot: usize) -> &Header {
         &self.0.headers[slot]
     }
 
@@ -378,4 +381,133 @@ fn two_users_never_hold_the_brief_lock_together() {
             assert_eq!(brief.guarded.with(|count| unsafe { *count }), 2);
         });
     }
+}
+
+/// Every caller is found, by the look that its call falls into or by the next one, and what it
+/// published before is seen.
+#[test]
+fn no_caller_is_missed() {
+    struct Called {
+        words: [Word; 2],
+        published: [UnsafeCell<bool>; 2],
+    }
+    // SAFETY: each cell is written by one caller, and read after its call; loom checks that.
+    unsafe impl Sync for Called {}
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        assert_eq!(Callers::words(2), 2);
+        let published = [UnsafeCell::new(false), UnsafeCell::new(false)];
+        let called = Arc::new(Called { words: Default::default(), published });
+        let calling = [0, 1].map(|caller| {
+            let called = called.clone();
+            thread::spawn(move || {
+                // SAFETY: nobody reads the cell before the call.
+                called.published[caller].with_mut(|cell| unsafe { *cell = true });
+                Callers::new(&called.words).call(caller as u32);
+            })
+        });
+        let callers = Callers::new(&called.words);
+        let mut seen = [0; 2];
+        let mut look = || {
+            if callers.is_called() {
+                callers.take(|caller| {
+                    let published = &called.published[caller as usize];
+                    // SAFETY: its writer has called.
+                    assert!(published.with(|cell| unsafe { *cell }));
+                    seen[caller as usize] += 1;
+                });
+            }
+        };
+        look();
+        look();
+        calling.into_iter().for_each(|thread| thread.join().unwrap());
+        look();
+        assert_eq!(seen, [1, 1]);
+    });
+}
+
+/// A reader sees no death without its own code, and a death stays as it was seen first.
+#[test]
+fn a_death_and_its_code_are_seen_together() {
+    let deaths = [Cause::Signal(9), Cause::Exit(3), Cause::Lost].map(RankState::Dead);
+    for (first, second) in [(0, 1), (0, 2), (2, 1)] {
+        loom::model(move || {
+            let words = Arc::new(StateWords::default());
+            words.mark(RankState::Alive);
+            let marking = [first, second].map(|death| {
+                let words = words.clone();
+                thread::spawn(move || words.mark(deaths[death]))
+            });
+            let seen = words.load();
+            assert!(seen == RankState::Alive || [deaths[first], deaths[second]].contains(&seen));
+            marking.into_iter().for_each(|thread| thread.join().unwrap());
+            let last = words.load();
+            assert!([deaths[first], deaths[second]].contains(&last));
+            assert!(seen == RankState::Alive || seen == last);
+        });
+    }
+}
+
+/// The first request to end the job counts, with its own code. A request is seen after its call.
+#[test]
+fn the_job_ends_with_the_code_of_the_first_that_asks() {
+    struct Job {
+        job: AbortWord,
+        own: [AbortCode; 2],
+    }
+    impl Job {
+        fn load(&self) -> Option<(u32, i32)> {
+            self.job.load(|by| self.own.get(by as usize - 1))
+        }
+    }
+    // Two ranks ask, and then two threads of one rank.
+    for names in [[1, 2], [1, 1]] {
+        loom::model(move || {
+            let job = Arc::new(Job { job: AbortWord::default(), own: Default::default() });
+            let ask = |at: usize| {
+                let job = job.clone();
+                move || {
+                    let name = names[at];
+                    job.job.ask(name, &job.own[name as usize - 1], 5 + at as i32);
+                    job.load().expect("somebody has asked")
+                }
+            };
+            let asking = thread::spawn(ask(1));
+            let seen = ask(0)();
+            assert_eq!(asking.join().unwrap(), seen);
+            assert!([(names[0], 5), (names[1], 6)].contains(&seen));
+        });
+    }
+}
+
+/// A reader sees a whole note.
+#[test]
+fn notes_are_seen_whole() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let words = Arc::new(NoteWords::default());
+        let other = words.clone();
+        let writing = thread::spawn(move || (1..=3).for_each(|n| other.write(n, 10 * n)));
+        let note = words.read();
+        assert_eq!((note.code, note.detail), (note.calls, 10 * note.calls));
+        writing.join().unwrap();
+        assert_eq!(words.read().calls, 3);
+    });
+}
+
+/// Names of an earlier lap are replaced by one rank only.
+#[test]
+fn two_ranks_never_hold_the_fair_lock_together_in_a_later_lap() {
+    loom::model(|| {
+        let locked = Locked::new();
+        for rank in (0..4).cycle().take(9) {
+            locked.add(rank);
+        }
+        let other = locked.clone();
+        let adding = thread::spawn(move || other.add(1));
+        locked.add(0);
+        adding.join().unwrap();
+    });
 }

@@ -1,7 +1,7 @@
 //! Rings in shared memory. `round_trip` and `stream` are between two cores. `cache_line` is their
 //! lower bound, and depends on the distance of the cores.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 use crossbeam_utils::CachePadded;
@@ -109,7 +109,7 @@ fn stream(bencher: Bencher, length: usize) {
 /// A round trip of a cache line.
 #[divan::bench(sample_size = 200)]
 fn cache_line(bencher: Bencher) {
-    let (line, mut round) = (CachePadded::new(AtomicU64::new(0)), 0);
+    let (line, mut round) = (CachePadded::new(AtomicU32::new(0)), 0);
     // Odd numbers are requests, even numbers are answers.
     let answer = || {
         let number = line.load(Ordering::Acquire);

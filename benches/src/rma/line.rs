@@ -18,7 +18,7 @@ use crate::{Failure, cores, limits};
 pub(super) struct Line {
     memory: Mapping,
     /// The content of the line between two measurements.
-    number: Cell<u64>,
+    number: Cell<u32>,
     /// Whether each rank has its own core. On one core, ranks that wait for each other measure the
     /// scheduler's time slices.
     crosses: bool,
@@ -63,8 +63,8 @@ impl Line {
             return Ok(0.0);
         }
         let pass = |trips: u32| {
-            let from = self.number.replace(self.number.get() + 2 * u64::from(trips));
-            limits::pass(self.memory.word64(0), from, trips, world.rank() == 0)
+            let from = self.number.replace(self.number.get() + 2 * trips);
+            limits::pass(self.memory.word32(0), from, trips, world.rank() == 0)
         };
         let mut lowest = f64::MAX;
         for _ in 0..TRIES {

@@ -269,7 +269,7 @@ pub fn win_shared_query(win: &Win, rank: c_int, room: Address) -> Result<(i64, i
     let room: Room<*mut u8> = room.room();
     let facts = win.with(|window| -> longshore::Result<_> {
         let there = window.shared_query(rank)?;
-        Ok((there.base(), there.size() as i64, i64::from(there.disp_unit())))
+        Ok((there.base(), there.size(), there.disp_unit()))
     })?;
     let (base, size, unit) = facts?;
     room.set(0, base);

@@ -1,10 +1,11 @@
 //! The identity of a rank in its types and keyvals, the ids that it gives to forms, what it has
 //! dropped, and its free handlers.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_utils::CachePadded;
+use portable_atomic::AtomicU64;
 
 use super::Holder;
 use crate::dropped::DroppedQueue;

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! An entry has the addresses of an attachment and the offset of its bytes in the segment. Words
-//! are little-endian.
+//! are little-endian. Each number of 64 bits is two words of 32, its low half first, since not
+//! every machine has wider atomics; the version says whether the halves belong together.
 //!
 //! A *turn* of an origin is a time in which it accesses attachments. It keeps a concurrent detach
 //! from freeing them:
@@ -80,18 +81,20 @@ impl Directory {
     }
 
     fn entry(&self, at: usize) -> Entry {
-        let word = |field: usize| {
-            let word = self.memory.word64(ENTRIES + at * ENTRY_BYTES + 8 * field);
-            u64::from_le(word.load(Ordering::Relaxed))
+        let half = |offset: usize| {
+            let word = self.word(ENTRIES + at * ENTRY_BYTES + offset);
+            u64::from(u32::from_le(word.load(Ordering::Relaxed)))
         };
+        let word = |field: usize| half(8 * field) | half(8 * field + 4) << 32;
         Entry { number: word(0), start: word(1), len: word(2), offset: word(3) }
     }
 
     fn set_entry(&self, at: usize, entry: Entry) {
         let Entry { number, start, len, offset } = entry;
-        for (field, value) in [number, start, len, offset].into_iter().enumerate() {
-            let word = self.memory.word64(ENTRIES + at * ENTRY_BYTES + 8 * field);
-            word.store(value.to_le(), Ordering::Relaxed);
+        let halves =
+            [number, start, len, offset].into_iter().flat_map(|value| [value, value >> 32]);
+        for (at, half) in (ENTRIES + at * ENTRY_BYTES..).step_by(4).zip(halves) {
+            self.word(at).store((half as u32).to_le(), Ordering::Relaxed);
         }
     }
 

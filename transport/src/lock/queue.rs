@@ -1,14 +1,32 @@
 //! The queue under the locks: tickets in the order of their requests, each with its owner.
 //!
+//! Tickets are given out in order, and ticket `t` has entry `t` modulo the number of entries, `p`.
+//! The entry's word names the ticket and its owner:
+//!
+//! ```text
+//!            31                                            0
+//!    head    |        lap (ticket / p)      | entry (k bits) |      p = 2^k
+//!
+//!            31                                            0
+//!    name    |  lap, without its highest 2 bits  | owner + 1 |      of k + 2 bits; 0: empty
+//! ```
+//!
+//! The ticket's low bits are the entry's place, so the word needs only its lap. A name repeats after
+//! 2^30 tickets, whatever `p` is. An entry has a name of every lap, since each ticket is given
+//! before the head moves past it. So the only name that a new ticket may replace is the one of the
+//! lap before. This is why a rank that was stopped for long, and comes with an old head, replaces
+//! no name of a later lap.
+//!
 //! Every step is one compare-and-swap:
 //!
-//! 1. *Enter*: starting at the head, write (ticket, rank) into the first entry that holds an older
-//!    ticket. This name is all of the queue's record of a waiter, so its death leaves no gap.
+//! 1. *Enter*: starting at the head, write (ticket, owner) into the first entry that has the name of
+//!    the lap before. This name is all of the queue's record of a waiter, so its death leaves no
+//!    gap.
 //! 2. *Turn*: the ticket at the head has its turn. If its owner is dead, a later waiter passes it
 //!    over.
 //! 3. *Call*: advance the head, and wake the owner of the ticket that is now at the head.
 
-use crate::atomics::{AcqRel, Acquire, Le32, Le64, Release, barrier_after_exchange};
+use crate::atomics::{AcqRel, Acquire, Le32, Release, barrier_after_exchange};
 use crate::segment::Shared;
 
 /// The state of a queue: the ticket whose turn it is, or the next ticket to be given.
@@ -23,13 +41,13 @@ pub struct LockHead {
 #[allow(unsafe_code)]
 unsafe impl Shared for LockHead {}
 
-/// An entry of a queue. Its name holds a ticket in the high half and its owner + 1 in the low half.
+/// An entry of a queue, with the name of its ticket and owner.
 pub(super) trait QueueEntry {
-    fn name(&self) -> &Le64;
+    fn name(&self) -> &Le32;
 }
 
-impl QueueEntry for Le64 {
-    fn name(&self) -> &Le64 {
+impl QueueEntry for Le32 {
+    fn name(&self) -> &Le32 {
         self
     }
 }
@@ -48,21 +66,43 @@ impl<E> Clone for Queue<'_, E> {
 
 impl<E> Copy for Queue<'_, E> {}
 
-fn name(ticket: u32, owner: u32) -> u64 {
-    u64::from(ticket) << 32 | u64::from(owner + 1)
+/// The place of a ticket in the queue.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    word: &'a Le32,
+    /// The names of the ticket are above this number, by at most its owner's number + 1. Those of
+    /// the lap before are below it.
+    base: u32,
+    /// The numbers between the names of two laps.
+    span: u32,
 }
 
-/// Whether `name` is empty, or holds a ticket before this one.
-#[inline(always)]
-fn is_older(name: u64, ticket: u32) -> bool {
-    name as u32 == 0 || ticket.wrapping_sub((name >> 32) as u32) as i32 > 0
+impl Place<'_> {
+    /// The entry's name.
+    #[inline(always)]
+    fn read(self) -> u32 {
+        self.word.load(Acquire) // Pairs with the release in `enter`.
+    }
+
+    /// Whether `name` is empty, or of the lap before.
+    #[inline(always)]
+    fn is_free(self, name: u32) -> bool {
+        self.base.wrapping_sub(name) < self.span
+    }
+
+    /// The ticket's owner, if `name` is the ticket's.
+    #[inline(always)]
+    fn owner(self, name: u32) -> Option<u32> {
+        let owner = name.wrapping_sub(self.base).wrapping_sub(1);
+        (owner < self.span - 1).then_some(owner)
+    }
 }
 
 impl<'a, E: QueueEntry> Queue<'a, E> {
     /// A queue over `head` and `entries`. Zeroed words are an empty queue.
     ///
-    /// The length of `entries` is a power of two, and at least the number of tickets that
-    /// may be out at a time.
+    /// The length of `entries` is a power of two, at most 2^24, and at least the number of tickets
+    /// that may be out at a time.
     #[inline(always)]
     pub(super) fn new(head: &'a LockHead, entries: &'a [E]) -> Self {
         debug_assert!(entries.len().is_power_of_two());
@@ -72,6 +112,14 @@ impl<'a, E: QueueEntry> Queue<'a, E> {
     #[inline(always)]
     pub(super) fn entry(&self, ticket: u32) -> &'a E {
         &self.entries[ticket as usize & (self.entries.len() - 1)]
+    }
+
+    /// The place of `ticket`.
+    #[inline(always)]
+    fn place(&self, ticket: u32) -> Place<'a> {
+        let entries = self.entries.len() as u32;
+        let base = (ticket & !(entries - 1)) << 2;
+        Place { word: self.entry(ticket).name(), base, span: entries << 2 }
     }
 
     /// The ticket whose turn it is, or the next ticket to be given. Acquire pairs with the release
@@ -87,31 +135,32 @@ impl<'a, E: QueueEntry> Queue<'a, E> {
         // The head moves on only after its ticket was given. If this ticket isn't given yet, it was
         // still the head when its entry was read.
         let ticket = self.turn();
-        let seen = self.entry(ticket).name().load(Acquire);
-        is_older(seen, ticket)
+        let place = self.place(ticket);
+        place.is_free(place.read())
     }
 
     /// The owner of `ticket`, if it was given.
     #[inline(always)]
     pub(super) fn owner(&self, ticket: u32) -> Option<u32> {
-        let name = self.entry(ticket).name().load(Acquire);
-        if (name >> 32) as u32 == ticket { (name as u32).checked_sub(1) } else { None }
+        let place = self.place(ticket);
+        place.owner(place.read())
     }
 
-    /// Takes a ticket. A full barrier.
+    /// Takes a ticket for `owner`, a number below twice the length of the entries. A full barrier.
     #[inline(always)]
     pub(super) fn enter(&self, owner: u32) -> u32 {
         let mut ticket = self.turn();
         loop {
-            let name = self.entry(ticket).name();
-            let seen = name.load(Acquire);
-            if !is_older(seen, ticket) {
-                // If the entry holds a newer ticket, others have advanced the head since it was
-                // read.
-                let given = (seen >> 32) as u32 == ticket;
+            let place = self.place(ticket);
+            let seen = place.read();
+            debug_assert!(owner < place.span / 2);
+            if !place.is_free(seen) {
+                // If the entry has a name of a later lap, others have advanced the head since it
+                // was read.
+                let given = place.owner(seen).is_some();
                 ticket = if given { ticket.wrapping_add(1) } else { self.turn() };
-            } else if name.replace(seen, self::name(ticket, owner), AcqRel).is_ok() {
-                // All tickets before this one were given, and the older ticket of this entry was
+            } else if place.word.replace(seen, place.base + owner + 1, AcqRel).is_ok() {
+                // All tickets before this one were given, and the ticket of the lap before was
                 // served long ago.
                 // Writes the name before reading the head; pairs with the one in `call`.
                 barrier_after_exchange();
@@ -139,5 +188,60 @@ impl<'a, E: QueueEntry> Queue<'a, E> {
     pub(super) fn pass_over(&self, is_dead: impl Fn(u32) -> bool) -> Option<(u32, u32)> {
         let ticket = self.turn();
         if self.owner(ticket).is_some_and(is_dead) { self.call(ticket) } else { None }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const ENTRIES: u32 = 4;
+
+    /// A queue whose next ticket is `head`, as earlier tickets left it.
+    fn queue_at(head: u32, body: impl Fn(Queue<'_, Le32>)) {
+        let (word, entries) = (LockHead::default(), <[Le32; ENTRIES as usize]>::default());
+        let queue = Queue::new(&word, &entries);
+        word.head.store(head, Release);
+        for ticket in (0..ENTRIES).map(|back| head.wrapping_sub(ENTRIES).wrapping_add(back)) {
+            let place = queue.place(ticket);
+            place.word.store(place.base + 2 * ENTRIES, Release);
+        }
+        body(queue);
+    }
+
+    #[test]
+    fn tickets_and_laps_wrap_around() {
+        for head in [4, (1 << 30) - 5, 1 << 30, (3 << 30) + 1, u32::MAX - 5] {
+            queue_at(head, |queue| {
+                for first in (0..12).map(|lap| head.wrapping_add(lap * ENTRIES)) {
+                    assert!(queue.is_empty() && queue.owner(first).is_none(), "{first}");
+                    for (place, owner) in [0, 7, 5, 1].into_iter().enumerate() {
+                        let ticket = queue.enter(owner);
+                        assert_eq!(ticket, first.wrapping_add(place as u32));
+                        assert_eq!(queue.owner(ticket), Some(owner));
+                        assert!(!queue.is_empty());
+                    }
+                    assert_eq!(queue.call(first), Some((first.wrapping_add(1), 7)));
+                    let next = [(); 3].map(|()| queue.pass_over(|_| true).map(|next| next.1));
+                    assert_eq!(next, [Some(5), Some(1), None]);
+                }
+            });
+        }
+    }
+
+    /// A rank that read the head, and was stopped for some laps, takes no ticket out of turn.
+    #[test]
+    fn only_a_name_of_the_lap_before_is_replaced() {
+        let ticket = 5 * ENTRIES + 1;
+        queue_at(ticket, |queue| {
+            let place = queue.place(ticket);
+            assert!(place.is_free(place.read()));
+            let laps = (0..100).chain([1 << 20, 1 << 26, 1 << 27, (1 << 28) - 2]);
+            for later in laps.map(|lap| queue.place(ticket.wrapping_add(lap * ENTRIES)).base) {
+                for owner in 0..2 * ENTRIES {
+                    assert!(!place.is_free(later.wrapping_add(owner + 1)), "{later} {owner}");
+                }
+            }
+        });
     }
 }

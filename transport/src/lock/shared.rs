@@ -18,7 +18,7 @@
 //! wake.
 
 use super::queue::{LockHead, Queue};
-use crate::atomics::{AcqRel, Acquire, Le64, barrier_after_exchange};
+use crate::atomics::{AcqRel, Acquire, Le32, barrier_after_exchange};
 use crate::segment::Mapping;
 
 /// How a lock is held.
@@ -59,8 +59,8 @@ enum ClaimState {
 /// A reader-writer lock over words in shared memory.
 #[derive(Clone, Copy)]
 pub struct SharedLock<'a> {
-    queue: Queue<'a, Le64>,
-    holders: &'a [Le64],
+    queue: Queue<'a, Le32>,
+    holders: &'a [Le32],
 }
 
 /// The number of words in a lock, computed once for many locks.
@@ -73,19 +73,18 @@ pub struct LockLayout {
 impl LockLayout {
     /// The layout of locks with `users` users.
     pub fn of(users: u32) -> LockLayout {
-        LockLayout { entries: users.next_power_of_two(), words: users.div_ceil(64) }
+        LockLayout { entries: users.next_power_of_two(), words: users.div_ceil(32) }
     }
 }
 
-const SERVED: u32 = 1 << 31;
-
 impl User {
+    /// The user's number in the queue: below twice the number of users.
     fn encode(self) -> u32 {
-        self.number | if self.served { SERVED } else { 0 }
+        self.number << 1 | u32::from(self.served)
     }
 
     fn decode(word: u32) -> User {
-        User { number: word & !SERVED, served: word & SERVED != 0 }
+        User { number: word >> 1, served: word & 1 != 0 }
     }
 }
 
@@ -129,9 +128,9 @@ impl<'a> SharedLock<'a> {
     /// zeroed.
     #[inline]
     pub fn bytes(users: u32) -> u64 {
-        64 + 8
-            * (u64::from(users.div_ceil(64)) + u64::from(users.next_power_of_two()))
-                .next_multiple_of(8)
+        64 + 4
+            * (u64::from(users.div_ceil(32)) + u64::from(users.next_power_of_two()))
+                .next_multiple_of(16)
     }
 
     /// The lock of this layout in `memory`, from `offset` on, which is a multiple of 8.
@@ -145,14 +144,14 @@ impl<'a> SharedLock<'a> {
         LockLayout { entries, words }: LockLayout,
     ) -> Self {
         let holders = memory.slice(offset + 64, words as usize);
-        let after = offset + 64 + 8 * u64::from(words);
+        let after = offset + 64 + 4 * u64::from(words);
         Self::over(memory.at(offset), memory.slice(after, entries as usize), holders)
     }
 
     /// The lock over these words. The length of `entries` is a power of two, and at least the
     /// number of users; `holders` has a bit for each user.
     #[inline(always)]
-    pub fn over(head: &'a LockHead, entries: &'a [Le64], holders: &'a [Le64]) -> Self {
+    pub fn over(head: &'a LockHead, entries: &'a [Le32], holders: &'a [Le32]) -> Self {
         Self { queue: Queue::new(head, entries), holders }
     }
 
@@ -219,16 +218,16 @@ impl<'a> SharedLock<'a> {
 
     /// The users whose bits are set.
     fn sharers(&self) -> impl Iterator<Item = u32> + 'a {
-        self.holders.iter().zip((0..).step_by(64)).flat_map(|(word, base)| {
+        self.holders.iter().zip((0..).step_by(32)).flat_map(|(word, base)| {
             let bits = word.load(Acquire);
-            (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| base + bit)
+            (0..32).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| base + bit)
         })
     }
 
     /// Sets a user's bit. A full barrier: pairs with the one in `Queue::enter`.
     #[inline]
     fn mark(&self, user: u32) {
-        self.holders[user as usize / 64].set_bits(1 << (user % 64), AcqRel);
+        self.holders[user as usize / 32].set_bits(1 << (user % 32), AcqRel);
         barrier_after_exchange();
     }
 
@@ -236,7 +235,7 @@ impl<'a> SharedLock<'a> {
     #[inline]
     fn leave(&self, user: u32, wake: impl Fn(User)) {
         // Release pairs with the acquire in `is_shared`: what was written under the lock is seen.
-        self.holders[user as usize / 64].clear_bits(1 << (user % 64), AcqRel);
+        self.holders[user as usize / 32].clear_bits(1 << (user % 32), AcqRel);
         barrier_after_exchange(); // Clears the bit before reading the queue.
         if let Some(waiting) = self.queue.owner(self.queue.turn()) {
             wake(User::decode(waiting));
@@ -247,7 +246,7 @@ impl<'a> SharedLock<'a> {
     #[inline]
     fn is_shared(&self, is_dead: impl Fn(u32) -> bool) -> bool {
         let mut shared = false;
-        for (word, base) in self.holders.iter().zip((0..).step_by(64)) {
+        for (word, base) in self.holders.iter().zip((0..).step_by(32)) {
             let mut bits = word.load(Acquire);
             while bits != 0 {
                 let bit = bits.trailing_zeros();

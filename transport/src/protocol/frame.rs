@@ -40,7 +40,9 @@ pub fn farewell(state: RankState) -> [u8; FAREWELL_LEN] {
     let mut bytes = [0; FAREWELL_LEN];
     bytes[..4].copy_from_slice(&FAREWELL.to_le_bytes());
     bytes[4..8].copy_from_slice(&8u32.to_le_bytes());
-    bytes[8..].copy_from_slice(&state.encode().to_le_bytes());
+    let (number, code) = state.encode();
+    bytes[8..12].copy_from_slice(&number.to_le_bytes());
+    bytes[12..].copy_from_slice(&code.unwrap_or(0).to_le_bytes());
     bytes
 }
 
@@ -80,8 +82,9 @@ pub fn parse(bytes: &[u8]) -> Result<Message, String> {
         return Err(format!("a message that claims {len} bytes and has {}", rest.len()));
     }
     match (kind, rest.first_chunk::<8>()) {
-        (FAREWELL, Some(word)) if rest.len() == 8 => {
-            let state = RankState::decode(u64::from_le_bytes(*word));
+        (FAREWELL, Some(&[a, b, c, d, code @ ..])) if rest.len() == 8 => {
+            let number = u32::from_le_bytes([a, b, c, d]);
+            let state = RankState::decode(number, || i32::from_le_bytes(code));
             match state.is_gone() {
                 true => Ok(Message::Farewell(state)),
                 false => Err(format!("a farewell from a rank that is {state}")),

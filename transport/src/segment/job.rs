@@ -86,38 +86,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Packs a state and its code into one word, so that no reader sees half of them. The state is in
-/// the low half, and the code is in the high half.
-fn word(state: u32, code: i32) -> u64 {
-    u64::from(state) | u64::from(code as u32) << 32
-}
-
 impl RankState {
-    pub(crate) fn encode(self) -> u64 {
-        match self {
-            Self::Absent => 0,
-            Self::Alive => word(1, 0),
-            Self::Finalized => word(2, 0),
-            Self::Dead(Cause::Lost) => word(3, 0),
-            Self::Dead(Cause::Signal(number)) => word(4, number),
-            Self::Dead(Cause::Exit(status)) => word(5, status),
-            Self::Dead(Cause::Abort(code)) => word(6, code),
-        }
-    }
-
-    pub(crate) fn decode(word: u64) -> Self {
-        let code = (word >> 32) as u32 as i32;
-        match word as u32 {
-            0 => Self::Absent,
-            1 => Self::Alive,
-            2 => Self::Finalized,
-            4 => Self::Dead(Cause::Signal(code)),
-            5 => Self::Dead(Cause::Exit(code)),
-            6 => Self::Dead(Cause::Abort(code)),
-            _ => Self::Dead(Cause::Lost),
-        }
-    }
-
     /// Whether the rank receives nothing any more, ever.
     pub fn is_gone(self) -> bool {
         matches!(self, Self::Finalized | Self::Dead(_))
@@ -129,9 +98,8 @@ impl RankState {
 impl Segment {
     /// The state of `rank`.
     pub fn rank_state(&self, rank: u32) -> RankState {
-        // Acquire pairs with the release in `mark`: what a rank wrote before it was marked is seen.
-        self.block(rank)
-            .map_or(RankState::Absent, |block| RankState::decode(block.state.load(Acquire)))
+        // What a rank wrote before it was marked is seen.
+        self.block(rank).map_or(RankState::Absent, |block| block.state.load())
     }
 
     /// Sets the state of `rank`, and wakes all ranks if it is gone. Ranks mark themselves alive and
@@ -142,13 +110,7 @@ impl Segment {
             // Recorded first, before other ranks can die in consequence.
             let _ = self.header().first_dead.replace(0, rank + 1, SeqCst);
         }
-        let mut seen = block.state.load(Relaxed);
-        while !matches!(RankState::decode(seen), RankState::Dead(_)) {
-            match block.state.replace(seen, state.encode(), SeqCst) {
-                Ok(()) => break,
-                Err(found) => seen = found,
-            }
-        }
+        block.state.mark(state);
         if state.is_gone() {
             self.announce();
         }
@@ -161,17 +123,22 @@ impl Segment {
 
     /// Whether the job goes on or is being ended.
     pub fn job_state(&self) -> JobState {
-        let word = self.header().job.load(Acquire);
-        match word as u32 {
-            0 => JobState::Running,
-            who => JobState::Aborting { by: who.checked_sub(2), code: (word >> 32) as u32 as i32 },
+        let header = self.header();
+        let code_of = |by: u32| match by.checked_sub(2) {
+            None => Some(&header.launcher),
+            Some(rank) => self.block(rank).map(|block| &block.abort),
+        };
+        match header.job.load(code_of) {
+            None => JobState::Running,
+            Some((by, code)) => JobState::Aborting { by: by.checked_sub(2), code },
         }
     }
 
     /// Asks to end the job with an exit status, and wakes all ranks. Only the first request counts.
     pub fn abort(&self, code: i32) {
-        let who = self.rank().map_or(1, |rank| rank + 2);
-        let _ = self.header().job.replace(0, word(who, code), SeqCst);
+        let (header, block) = (self.header(), self.rank().and_then(|rank| self.block(rank)));
+        let name = self.rank().map_or(1, |rank| rank + 2);
+        header.job.ask(name, block.map_or(&header.launcher, |block| &block.abort), code);
         self.announce();
     }
 
@@ -185,18 +152,14 @@ impl Segment {
     /// meaning of `code` and `detail`.
     pub fn note(&self, code: u32, detail: u32) {
         if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
-            block.doing.store(u64::from(code) | u64::from(detail) << 32, Relaxed);
-            // Two threads that note at the same time may count one note. Readers only compare
-            // counts.
-            block.calls.store(block.calls.load(Relaxed).wrapping_add(1), Relaxed);
-            block.waits_for.store(0, Relaxed);
+            block.note.write(code, detail);
         }
     }
 
     /// Adds to the last note the rank that this rank waits for.
     pub fn note_wait(&self, rank: Option<u32>) {
         if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
-            block.waits_for.store(rank.map_or(0, |rank| rank.wrapping_add(1)), Relaxed);
+            block.note.wait_for(rank);
         }
     }
 
@@ -217,7 +180,7 @@ impl Segment {
             word.store(u32::from_le_bytes(whole), Relaxed);
         }
         remark.len.store(text.len() as u32, Relaxed);
-        remark.calls.store(block.calls.load(Relaxed), Relaxed);
+        remark.calls.store(block.note.calls(), Relaxed);
         remark.version.store((version | 1).wrapping_add(1), Release);
     }
 
@@ -230,7 +193,7 @@ impl Segment {
         let mut text: Vec<u8> =
             remark.text.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
         text.truncate(len);
-        let is_current = remark.calls.load(Relaxed) == block.calls.load(Relaxed);
+        let is_current = remark.calls.load(Relaxed) == block.note.calls();
         // The words come before the second look at the version.
         crate::atomics::full_barrier();
         let is_whole = version % 2 == 0 && remark.version.load(Relaxed) == version;
@@ -240,19 +203,13 @@ impl Segment {
     /// Counts an event while this rank waits, which shows that it is not stuck.
     pub fn note_move(&self) {
         if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
-            // Two threads at the same time may count one event. Readers only compare counts.
-            block.moves.store(block.moves.load(Relaxed).wrapping_add(1), Relaxed);
+            block.note.count_move();
         }
     }
 
     /// The last note of `rank`.
     pub fn noted(&self, rank: u32) -> Note {
-        let Some(block) = self.block(rank) else { return Note::default() };
-        let doing = block.doing.load(Relaxed);
-        let waits_for = block.waits_for.load(Relaxed).checked_sub(1);
-        let (code, detail) = (doing as u32, (doing >> 32) as u32);
-        let (calls, moves) = (block.calls.load(Relaxed), block.moves.load(Relaxed));
-        Note { code, detail, calls, waits_for, moves }
+        self.block(rank).map_or_else(Note::default, |block| block.note.read())
     }
 
     /// Wakes `rank` if it sleeps on its doorbell.

@@ -3,7 +3,7 @@
 //! ```text
 //!        0  Header          magic, version, geometry; job state; range count; lock
 //!     4096  RankBlock[n]    state, doorbell; the rank's note of its activity
-//!           callers[n]      a bit for each peer whose ring is not watched and holds a frame
+//!           callers[n]      the peers whose rings are not watched and hold a frame
 //!           Remark[n]       a text about the rank's activity
 //!           LockEntry[p]    the fair lock's queue, p = n rounded up to a power of two
 //!           RangeEntry[65536]
@@ -14,9 +14,11 @@
 //! The object is sparse, so untouched parts cost nothing: rings need no allocation, and tables no
 //! growth.
 
-use crate::atomics::{Le32, Le64};
+use super::state::{AbortCode, AbortWord, NoteWords, StateWords};
+use super::{Range, SegmentError, Shared};
+use crate::atomics::{Acquire, Le32, Relaxed, Release};
 use crate::lock::{LockEntry, LockHead};
-use crate::segment::{SegmentError, Shared};
+use crate::shm::callers::Callers;
 use crate::shm::ring;
 
 /// The alignment of mapped ranges, which start and end on its multiples: the largest page of any
@@ -32,7 +34,7 @@ pub const MAX_RANKS: u32 = 4096;
 /// The most ranks of a segment without rings.
 pub const MAX_SIMULATED_RANKS: u32 = 1 << 16;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"LONGSHOR");
+const MAGIC: [u8; 8] = *b"LONGSHOR";
 const VERSION: u32 = 2;
 
 /// The size of the object, which is sparse. It bounds the sum of all windows on a host.
@@ -41,27 +43,24 @@ pub(crate) const SIZE: u64 = 1 << 40;
 /// The start of the segment, 4096 bytes.
 ///
 /// ```text
-///    0 magic: u64        8 version: u32    12 ranks: u32
-///   16 ring bytes: u32  20 zero: u32       24 size: u64
-///   64 job state: u64   72 events: u32   76 first dead: u32, rank + 1
+///    0 magic: [u8; 8]    8 version: u32    12 ranks: u32
+///   16 ring bytes: u32  20 zero: u32       24 size: u32, in granules    28 zero: u32
+///   64 job: u32         68 launcher's abort code: [u32; 2]
+///   76 events: u32      80 first dead: u32, rank + 1
 ///  128 lock: head u32, zero
 ///  192 ranges: u32, the entries ever used
 /// ```
 #[repr(C)]
 pub(crate) struct Header {
-    pub magic: Le64,
-    pub version: Le32,
-    pub ranks: Le32,
-    pub ring_bytes: Le32,
-    zero: Le32,
-    pub size: Le64,
-    pad0: [u64; 4],
-    pub job: Le64,
+    pub geometry: [Le32; 8],
+    pad0: [u32; 8],
+    pub job: AbortWord,
+    pub launcher: AbortCode,
     pub events: Le32,
     pub first_dead: Le32,
-    pad1: [u32; 12],
+    pad1: [u32; 11],
     pub lock: LockHead,
-    pad2: [u64; 7],
+    pad2: [u32; 14],
     pub ranges: Le32,
 }
 
@@ -72,20 +71,18 @@ unsafe impl Shared for Header {}
 /// The words of one rank: two cache lines.
 ///
 /// ```text
-///    0 state: u64    8 doorbell: u32     read by every sender, written rarely
-///   64 doing: u64   72 calls: u32   76 waits for: u32, rank + 1    written at every blocking call
-///   80 moves: u32                        written whenever something moves while the rank waits
+///    0 state: [u32; 2]    8 doorbell: u32     read by every sender, written rarely
+///   12 abort code: [u32; 2]
+///   64 note: [u32; 7]                         written at every blocking call and while it waits
 /// ```
 #[repr(C)]
 pub(crate) struct RankBlock {
-    pub state: Le64,
+    pub state: StateWords,
     pub bell: Le32,
-    pad0: [u32; 13],
-    pub doing: Le64,
-    pub calls: Le32,
-    pub waits_for: Le32,
-    pub moves: Le32,
-    pad1: [u32; 11],
+    pub abort: AbortCode,
+    pad0: [u32; 11],
+    pub note: NoteWords,
+    pad1: [u32; 9],
 }
 
 // SAFETY: repr(C), of words and padding.
@@ -117,14 +114,14 @@ unsafe impl Shared for Remark {}
 /// An allocated range, or a free entry if the offset is zero.
 ///
 /// ```text
-///    0 offset: u64   8 length: u64   16 owner: u32   20 zero
+///    0 offset: u32, in granules   4 length: u32, in granules   8 owner: u32   12 zero
 /// ```
 #[repr(C)]
 pub(crate) struct RangeEntry {
-    pub offset: Le64,
-    pub len: Le64,
-    pub owner: Le32,
-    pad: [u32; 3],
+    offset: Le32,
+    len: Le32,
+    owner: Le32,
+    zero: u32,
 }
 
 // SAFETY: repr(C), of words and padding.
@@ -136,10 +133,38 @@ const _: () = {
     assert!(std::mem::offset_of!(Header, job) == 64);
     assert!(std::mem::offset_of!(Header, lock) == 128);
     assert!(std::mem::offset_of!(Header, ranges) == 192);
-    assert!(size_of::<RankBlock>() == 128 && size_of::<RangeEntry>() == 32);
+    assert!(size_of::<RankBlock>() == 128 && size_of::<RangeEntry>() == 16);
     assert!(size_of::<Remark>() == 256);
-    assert!(std::mem::offset_of!(RankBlock, doing) == 64);
+    assert!(std::mem::offset_of!(RankBlock, note) == 64);
+    assert!(SIZE / GRANULE <= u32::MAX as u64);
 };
+
+impl RangeEntry {
+    /// The range, unless the entry is free.
+    pub fn range(&self) -> Option<Range> {
+        // Acquire pairs with the release in `set`.
+        let offset = self.offset.load(Acquire);
+        let bytes = |granules: u32| u64::from(granules) * GRANULE;
+        (offset != 0).then(|| Range { offset: bytes(offset), len: bytes(self.len.load(Relaxed)) })
+    }
+
+    /// The rank that allocated the range.
+    pub fn owner(&self) -> u32 {
+        self.owner.load(Relaxed)
+    }
+
+    /// Makes a free entry stand for a range of the segment, which consists of granules.
+    pub fn set(&self, range: Range, owner: u32) {
+        self.len.store((range.len / GRANULE) as u32, Relaxed);
+        self.owner.store(owner, Relaxed);
+        self.offset.store((range.offset / GRANULE) as u32, Release);
+    }
+
+    /// Frees the entry.
+    pub fn clear(&self) {
+        self.offset.store(0, Release);
+    }
+}
 
 /// The offsets of the segment's parts, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,7 +239,7 @@ impl Geometry {
         let heap = rings + all_rings;
         // At least half of the object is heap, so that an invalid header from a peer can't make the
         // two overlap.
-        if size > SIZE || heap > size / 2 {
+        if size > SIZE || heap > size / 2 || size % GRANULE != 0 {
             let what = format!("{ranks} ranks with rings of {ring_bytes} bytes in {size} bytes");
             return Err(SegmentError::Geometry(what));
         }
@@ -231,24 +256,23 @@ impl Geometry {
             return wrong(format!("a header of {} bytes", bytes.len()));
         };
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
-        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-        if long(0) != MAGIC {
-            return wrong(format!("magic number {:#x}", long(0)));
+        if bytes[..8] != MAGIC {
+            return wrong(format!("magic number {:02x?}", &bytes[..8]));
         }
         if word(8) != VERSION {
             return wrong(format!("version {}, but this build has {VERSION}", word(8)));
         }
-        Self::with_size(word(12), word(16), long(24))
+        Self::with_size(word(12), word(16), u64::from(word(24)) * GRANULE)
     }
 
     /// The start of a segment with this layout, as [`Geometry::parse`] reads it.
     pub fn header(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
-        bytes[0..8].copy_from_slice(&MAGIC.to_le_bytes());
+        bytes[0..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.ranks.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.ring_bytes.to_le_bytes());
-        bytes[24..32].copy_from_slice(&self.size.to_le_bytes());
+        bytes[24..28].copy_from_slice(&((self.size / GRANULE) as u32).to_le_bytes());
         bytes
     }
 
@@ -271,20 +295,20 @@ impl Geometry {
     }
 
     pub(crate) fn caller_words(&self) -> usize {
-        self.ranks.div_ceil(64) as usize
+        Callers::words(self.ranks)
     }
 
     /// The ring that carries frames from rank `from` to rank `to`.
-    pub(crate) fn ring(&self, from: u32, to: u32) -> super::Range {
+    pub(crate) fn ring(&self, from: u32, to: u32) -> Range {
         let stride = ring_stride(self.ring_bytes);
         let index = u64::from(to) * u64::from(self.ranks) + u64::from(from);
-        super::Range { offset: self.rings + index * stride, len: stride }
+        Range { offset: self.rings + index * stride, len: stride }
     }
 }
 
 /// A whole number of cache lines, so that the callers of two ranks share none.
 fn caller_stride(ranks: u32) -> u64 {
-    (u64::from(ranks.div_ceil(64)) * 8).next_multiple_of(64)
+    (Callers::words(ranks) as u64 * 4).next_multiple_of(64)
 }
 
 pub(crate) fn lock_queue_len(ranks: u32) -> u32 {

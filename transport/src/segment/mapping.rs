@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Weak};
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, SeekFrom};
@@ -22,7 +22,7 @@ use super::{Range, SegmentError};
 pub(crate) unsafe trait Shared {}
 
 // SAFETY: repr(transparent) over an atomic integer.
-unsafe impl Shared for crate::atomics::Le64 {}
+unsafe impl Shared for crate::atomics::Le32 {}
 
 /// A mapped part of the segment. Other processes may write it at any time, so it is a pointer with
 /// a length, never a slice. It is unmapped when dropped.
@@ -98,18 +98,6 @@ impl Mapping {
         // SAFETY: aligned and in bounds (a mapping is never shorter than a page); the mapping
         // outlives the borrow.
         unsafe { AtomicU32::from_ptr(self.as_ptr().add(offset).cast()) }
-    }
-
-    /// The 64-bit word at `offset`. Its users agree on a byte order.
-    ///
-    /// # Panics
-    /// If it isn't aligned, or isn't inside.
-    #[inline]
-    pub fn word64(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset % 8 == 0 && self.len() - 8 >= offset, "no word at {offset}");
-        // SAFETY: in bounds (a mapping is never shorter than a page); aligned to 8 bytes on every
-        // host, since mappings start on pages. The mapping outlives the borrow.
-        unsafe { AtomicU64::from_ptr(self.as_ptr().add(offset).cast()) }
     }
 
     /// The `count` values from `offset` on.

@@ -12,6 +12,8 @@ mod job;
 mod layout;
 mod mapping;
 mod ranges;
+#[doc(hidden)]
+pub mod state;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,7 +31,8 @@ use layout::{Header, RankBlock, Remark};
 pub(crate) use mapping::Shared;
 use mapping::SharedMapping;
 
-use crate::atomics::{Acquire, Le64, Relaxed};
+use crate::atomics::{Acquire, Le32, Release};
+use crate::shm::callers::Callers;
 
 /// A part of the segment: its position, from which a peer can map it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -169,14 +172,12 @@ impl Segment {
         };
         let fd = mapping::create(geometry.size)?;
         let segment = Self::open(fd, geometry, None)?;
-        let header = segment.header();
-        header.version.store(field(&geometry, 8) as u32, Relaxed);
-        header.ranks.store(geometry.ranks, Relaxed);
-        header.ring_bytes.store(geometry.ring_bytes, Relaxed);
-        header.size.store(geometry.size, Relaxed);
-        // Release pairs with the acquire in `attach`, for processes that didn't inherit the
-        // descriptor.
-        header.magic.store(field(&geometry, 0), crate::atomics::Release);
+        let bytes = geometry.header();
+        // The first word last: release pairs with the acquire in `attach`, for processes that
+        // didn't inherit the descriptor.
+        for (word, bytes) in segment.header().geometry.iter().zip(bytes.chunks_exact(4)).rev() {
+            word.store(u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[i])), Release);
+        }
         Ok(segment)
     }
 
@@ -191,9 +192,10 @@ impl Segment {
             return Err(SegmentError::Geometry(format!("an object of {size} bytes")));
         }
         let start = Mapping::new(fd.as_fd(), Range { offset: 0, len: GRANULE })?;
-        let words: &[Le64] = start.slice(0, 4);
+        let words: &[Le32] = start.slice(0, 8);
         let mut bytes = [0; 32];
-        for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
+        // The first word first: acquire pairs with the release in `with_rings`.
+        for (chunk, word) in bytes.chunks_exact_mut(4).zip(words) {
             chunk.copy_from_slice(&word.load(Acquire).to_le_bytes());
         }
         let geometry = Geometry::parse(&bytes)?;
@@ -283,15 +285,15 @@ impl Segment {
         }
     }
 
-    /// The words in which peers call `rank`.
-    pub(crate) fn callers(&self, rank: u32) -> &[Le64] {
+    /// The callers of `rank`.
+    pub(crate) fn callers(&self, rank: u32) -> Callers<'_> {
         self.callers_at(self.shared.geometry.callers_of(rank))
     }
 
-    /// The words of callers at `offset`, from [`Geometry::callers_of`].
+    /// The callers at `offset`, from [`Geometry::callers_of`].
     #[inline]
-    pub(crate) fn callers_at(&self, offset: u64) -> &[Le64] {
-        self.shared.control.slice(offset, self.shared.geometry.caller_words())
+    pub(crate) fn callers_at(&self, offset: u64) -> Callers<'_> {
+        Callers::new(self.shared.control.slice(offset, self.shared.geometry.caller_words()))
     }
 
     pub(crate) fn block(&self, rank: u32) -> Option<&RankBlock> {
@@ -307,11 +309,6 @@ impl Segment {
     fn header(&self) -> &Header {
         self.shared.control.at(0)
     }
-}
-
-fn field(geometry: &Geometry, at: usize) -> u64 {
-    let bytes = geometry.header();
-    u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| bytes[at + i]))
 }
 
 /// The descriptor, which the launcher passes to the ranks. It is closed on exec until it is made

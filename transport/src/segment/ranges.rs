@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 
 use super::layout::{GRANULE, Geometry, RANGES, RangeEntry, lock_queue_len};
 use super::{Range, RankState, Segment, SegmentError, mapping};
-use crate::atomics::{Acquire, Relaxed, Release};
+use crate::atomics::{Acquire, Release};
 use crate::lock::{FairLock, Held};
 
 impl Segment {
@@ -27,42 +27,37 @@ impl Segment {
             let &Geometry { heap, size, .. } = self.geometry();
             let entries = self.entries();
             // 1. Find a free entry: a used one that was freed, or a new one at the end.
-            let free = entries.iter().position(|entry| entry.offset.load(Relaxed) == 0);
+            let free = entries.iter().position(|entry| entry.range().is_none());
             let free = free.unwrap_or(entries.len());
             if free >= RANGES as usize {
                 return Err(SegmentError::TooMany(RANGES));
             }
             // 2. Find the first gap that is long enough. Invalid entries, written by a faulty peer,
             //    only make gaps shorter.
-            let mut used: Vec<(u64, u64)> = (entries.iter())
-                .map(|entry| (entry.offset.load(Acquire), entry.len.load(Relaxed)))
-                .filter(|&(offset, _)| offset != 0)
-                .collect();
+            let mut used: Vec<Range> = entries.iter().filter_map(RangeEntry::range).collect();
             used.sort_unstable();
             let (mut offset, mut room) = (heap, 0);
-            for (start, len_used) in used {
+            for Range { offset: start, len: len_used } in used {
                 let gap = start.saturating_sub(offset);
                 if gap >= len {
                     break;
                 }
                 room = room.max(gap);
-                let end = start.saturating_add(len_used).checked_next_multiple_of(GRANULE);
-                offset = offset.max(end.unwrap_or(u64::MAX));
+                offset = offset.max(start + len_used);
             }
             if offset.checked_add(len).is_none_or(|end| end > size) {
                 let room = room.max(size.saturating_sub(offset));
                 return Err(SegmentError::Exhausted { bytes, room });
             }
-            // 3. Write the entry, its offset last: release pairs with the acquire above.
+            // 3. Write the entry.
             let entry = &self.all_entries()[free];
             if free == entries.len() {
-                entry.offset.store(0, Relaxed);
+                entry.clear();
                 self.header().ranges.store(free as u32 + 1, Release);
             }
-            entry.len.store(len, Relaxed);
-            entry.owner.store(self.rank().unwrap_or(0), Relaxed);
-            entry.offset.store(offset, Release);
-            Ok(Range { offset, len })
+            let range = Range { offset, len };
+            entry.set(range, self.rank().unwrap_or(0));
+            Ok(range)
         })?
     }
 
@@ -72,15 +67,10 @@ impl Segment {
     /// [`SegmentError::NotAllocated`]; [`SegmentError::NotARank`]; [`SegmentError::System`].
     pub fn free(&self, range: Range) -> Result<(), SegmentError> {
         self.locked(|| {
-            let entry = self.entries().iter().find(|entry| {
-                entry.offset.load(Acquire) == range.offset && entry.len.load(Relaxed) == range.len
-            });
-            let entry = match entry {
-                Some(entry) if range.offset != 0 => entry,
-                _ => return Err(SegmentError::NotAllocated(range)),
-            };
+            let entry = self.entries().iter().find(|entry| entry.range() == Some(range));
+            let entry = entry.ok_or(SegmentError::NotAllocated(range))?;
             mapping::discard(self.as_fd(), range)?;
-            entry.offset.store(0, Release);
+            entry.clear();
             Ok(())
         })?
     }
@@ -88,11 +78,7 @@ impl Segment {
     /// The allocated ranges, ordered by offset, each with the rank that allocated it.
     pub fn ranges(&self) -> Vec<(Range, u32)> {
         let mut ranges: Vec<_> = (self.entries().iter())
-            .map(|entry| {
-                let offset = entry.offset.load(Acquire);
-                (Range { offset, len: entry.len.load(Relaxed) }, entry.owner.load(Relaxed))
-            })
-            .filter(|(range, _)| range.offset != 0)
+            .filter_map(|entry| Some((entry.range()?, entry.owner())))
             .collect();
         ranges.sort_unstable();
         ranges

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::memory::RingMapping;
 use super::pace::Pace;
 use super::ring::{Receiver, Sender};
-use crate::atomics::{AcqRel, Le32, full_barrier};
+use crate::atomics::Le32;
 use crate::link::{Consume, Frame, FrameMut, LinkError, Publish};
 use crate::segment::{Segment, SegmentError, ring_armed, ring_waiting};
 
@@ -22,13 +22,6 @@ impl From<SegmentError> for LinkError {
             error => Self::Memory(error.to_string()),
         }
     }
-}
-
-/// Sets the bit of `caller` among the callers of `rank`.
-pub(super) fn call(segment: &Segment, rank: u32, caller: u32) {
-    let word = &segment.callers(rank)[caller as usize / 64];
-    // Release pairs with the acquire of the receiver's swap: what the caller published is seen.
-    word.set_bits(1 << (caller % 64), AcqRel);
 }
 
 /// The sending end of a ring, with the receiver to notify.
@@ -84,8 +77,8 @@ impl Outbound {
             claimed.into_iter().for_each(|claimed| self.sender.claim(claimed));
         }
         if self.sender.publish(bytes).call {
-            call(&self.segment, self.peer, self.rank);
-            full_barrier(); // Makes the call before reading the bell; pairs with the one in arming.
+            // Calls before reading the bell; pairs with the barrier in arming.
+            self.segment.callers(self.peer).call(self.rank);
         }
         self.segment.block(self.peer).map(|block| &block.bell)
     }
@@ -151,7 +144,7 @@ impl Inbound {
         if self.receiver.unwatch() {
             // A frame arrived just now: this rank calls itself, so that the ring is watched again
             // in its turn.
-            call(&self.segment, self.rank, self.peer);
+            self.segment.callers(self.rank).call(self.peer);
         }
     }
 

@@ -1,9 +1,8 @@
 //! The memory of a ring, mapped from the segment.
 #![allow(unsafe_code)]
 
-use super::ring::{Access, BULK_AT, Control, Memory, Position, SLOTS, SLOTS_AT, Slot};
+use super::ring::{Access, BULK_AT, Control, Header, Memory, Position, SLOTS, SLOTS_AT, Slot};
 use crate::Mapping;
-use crate::atomics::Le64;
 
 /// A mapped ring.
 #[derive(Debug)]
@@ -34,7 +33,7 @@ unsafe impl Memory for RingMapping {
         unsafe { &*self.mapping.as_ptr().cast() }
     }
 
-    fn header(&self, slot: usize) -> &Le64 {
+    fn header(&self, slot: usize) -> &Header {
         // SAFETY: in bounds and aligned, as `slot` ensures. The borrow covers only the header, not
         // the bytes beside it, and the mapping outlives the borrow.
         unsafe { &(*self.slot(slot)).header }

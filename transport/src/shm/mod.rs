@@ -3,9 +3,11 @@
 //!
 //! A receiver polls only the few rings that it *watches*, so an idle rank costs the same in a job
 //! of any size. After publishing to an unwatched ring, the sender *calls*: it sets its bit among
-//! the receiver's callers. The receiver watches that ring from then on. If the receiver watches its
+//! the receiver's [callers]. The receiver watches that ring from then on. If the receiver watches its
 //! maximum already, the new ring displaces the ring that was silent for longest.
 
+#[doc(hidden)]
+pub mod callers;
 mod ends;
 mod memory;
 mod pace;
@@ -15,7 +17,6 @@ pub mod ring;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::atomics::{AcqRel, Relaxed};
 use crate::link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
 use crate::segment::{Segment, SegmentError};
 use ends::{Inbound, Outbound};
@@ -92,28 +93,22 @@ impl ShmLink {
         })
     }
 
-    /// Whether a peer has called. The check costs a load for every 64 ranks.
+    /// Whether a peer has called.
     #[inline]
     fn is_called(&self) -> bool {
-        let words = self.segment.callers_at(self.callers);
-        words.iter().any(|word| word.load(Relaxed) != 0)
+        self.segment.callers_at(self.callers).is_called()
     }
 
     /// Watches the rings of the callers. A caller doesn't call again, so a ring that can't be
     /// watched breaks the link; the frames of the other callers still arrive.
     fn answer_calls(&mut self) {
-        for index in 0..self.segment.geometry().caller_words() {
-            // Acquire pairs with the release in `ends::call`: what the caller published is seen.
-            let mut calls = self.segment.callers(self.rank)[index].swap(0, AcqRel);
-            while calls != 0 {
-                let peer = index as u32 * 64 + calls.trailing_zeros();
-                calls &= calls - 1;
-                if peer < self.size() {
-                    let failed = self.watch(peer).err();
-                    self.broken = self.broken.take().or(failed);
-                }
+        let segment = self.segment.clone();
+        segment.callers_at(self.callers).take(|peer| {
+            if peer < self.size() {
+                let failed = self.watch(peer).err();
+                self.broken = self.broken.take().or(failed);
             }
-        }
+        });
     }
 
     /// Whether a quick test of the watched rings shows no frame.

@@ -6,14 +6,25 @@
 //!   128  watched: u32    the receiver polls this ring: don't call    (receiver writes, rarely)
 //!   256  starved: u32    the sender waits for room                   (sender writes, rarely)
 //!   260  claimed: u32    the receiver claims the lines it has read   (sender writes, rarely)
-//!   512  Slot[64]        header: u64, 120 bytes for a short frame
+//!   512  Slot[64]        length: u32, stamp: u32, 120 bytes for a short frame
 //!  8704  bulk            longer frames, each contiguous, on 64-byte boundaries
 //! ```
 //!
-//! A header is `stamp << 32 | length`. The stamp counts frames, from 1, so the receiver recognizes
-//! a new frame by its header. A short frame therefore travels in the one cache line that the
-//! receiver polls. The position of a longer frame in the bulk follows from the lengths of all
-//! earlier frames, so no index travels.
+//! The stamp counts frames, from 1, so the receiver recognizes a new frame by its header. A short
+//! frame therefore travels in the one cache line that the receiver polls. The position of a longer
+//! frame in the bulk follows from the lengths of all earlier frames, so no index travels.
+//!
+//! The stamp publishes the frame, its length included. A slot has at most one frame under way, so
+//! its length doesn't change before the receiver gives the frame back:
+//!
+//! ```text
+//!     sender                                       receiver
+//!     bytes, length
+//!     stamp = n               --- release --->     stamp is n: acquire
+//!                                                  length, bytes
+//!     consumed >= n: acquire  <-- release ----     consumed = n
+//!     bytes, length of frame n + 64
+//! ```
 //!
 //! To *claim* a cache line, the receiver writes to it, so that no other cache holds it. A line that
 //! both ends hold is slow to write again on some processors; see `shm::pace`.
@@ -21,7 +32,6 @@
 
 use std::ptr::NonNull;
 
-pub use crate::atomics::Le64;
 use crate::atomics::{Acquire, Le32, Relaxed};
 
 /// The most frames under way.
@@ -48,15 +58,27 @@ pub struct Control {
     pad2: [[u32; 31]; 2],
 }
 
+/// A frame's header.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Header {
+    len: Le32,
+    /// The frame's number plus one. It publishes the frame.
+    stamp: Le32,
+}
+
 /// A frame's header, and its bytes if they fit.
 #[repr(C, align(128))]
 pub(crate) struct Slot {
-    pub header: Le64,
+    pub header: Header,
     pub inline: [u8; INLINE],
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Control>() == 512 && size_of::<Slot>() == 128);
+const _: () = {
+    assert!(size_of::<Control>() == 512 && size_of::<Slot>() == 128);
+    assert!(size_of::<Header>() == 8 && align_of::<Header>() == 4);
+};
 
 pub(crate) const SLOTS_AT: usize = 512;
 pub(crate) const BULK_AT: usize = SLOTS_AT + SLOTS as usize * size_of::<Slot>();
@@ -100,40 +122,48 @@ pub unsafe trait Memory {
     /// The words beside the slots.
     fn control(&self) -> &Control;
     /// The header of a slot, below [`SLOTS`].
-    fn header(&self, slot: usize) -> &Le64;
+    fn header(&self, slot: usize) -> &Header;
     /// The length of the bulk, a power of two.
     fn bulk_len(&self) -> u64;
     /// The bytes at `position`.
     fn bytes(&self, position: Position, access: Access) -> *mut u8;
 }
 
-/// The length of frame number `sequence` (from 0), by the header word where it is expected. `None`
-/// while the word belongs to an earlier frame.
-///
-/// # Errors
-/// Describes a header that no sender writes.
-#[inline]
-pub fn parse(word: u64, sequence: u32, limit: usize) -> Result<Option<usize>, String> {
-    let stamp = (word >> 32) as u32;
-    let expected = sequence.wrapping_add(1);
-    if stamp == expected {
-        let len = word as u32;
-        if len as usize > limit {
-            return Err(too_long(len, limit));
+impl Header {
+    /// A header of this stamp and length.
+    pub fn new(stamp: u32, len: u32) -> Self {
+        Self { len: Le32::new(len), stamp: Le32::new(stamp) }
+    }
+
+    /// The length of frame number `sequence` (from 0), where its header is expected. `None` while
+    /// the header belongs to an earlier frame.
+    ///
+    /// # Errors
+    /// Describes a header that no sender writes.
+    #[inline]
+    pub fn frame(&self, sequence: u32, limit: usize) -> Result<Option<usize>, String> {
+        // Acquire pairs with the publication: the length and the bytes are there.
+        let stamp = self.stamp.load(Acquire);
+        let expected = sequence.wrapping_add(1);
+        if stamp == expected {
+            let len = self.len.load(Relaxed);
+            if len as usize > limit {
+                return Err(too_long(len, limit));
+            }
+            return Ok(Some(len as usize));
         }
-        return Ok(Some(len as usize));
+        if is_earlier(stamp, sequence) {
+            return Ok(None);
+        }
+        Err(out_of_turn(stamp, expected))
     }
-    if is_earlier(word, sequence) {
-        return Ok(None);
-    }
-    Err(out_of_turn(stamp, expected))
 }
 
-/// Whether a header word belongs to the frame that used this slot before frame number `sequence`.
+/// Whether a stamp belongs to the frame that used this slot before frame number `sequence`.
 #[inline]
-fn is_earlier(word: u64, sequence: u32) -> bool {
+fn is_earlier(stamp: u32, sequence: u32) -> bool {
     let earlier = sequence.wrapping_add(1).wrapping_sub(SLOTS);
-    (word >> 32) as u32 == earlier || (word == 0 && sequence < SLOTS)
+    stamp == earlier || (stamp == 0 && sequence < SLOTS)
 }
 
 #[cold]
@@ -235,9 +265,10 @@ impl<M: Memory> Sender<M> {
         self.end = end;
         let header = self.memory.header((self.next % SLOTS) as usize);
         self.next = self.next.wrapping_add(1);
+        header.len.store(bytes.len() as u32, Relaxed);
         // Published before reading `watched` and the doorbell; pairs with `Receiver::unwatch` and
         // with arming.
-        header.store_before_loads(u64::from(self.next) << 32 | bytes.len() as u64);
+        header.stamp.store_before_loads(self.next);
         Published { call: self.memory.control().watched.load(Relaxed) == 0 }
     }
 
@@ -298,9 +329,9 @@ impl<M: Memory> Receiver<M> {
     /// Whether a quick test shows no frame.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        // Relaxed: `poll` loads the word again before it reads the bytes.
-        let word = self.memory.header((self.next % SLOTS) as usize).load(Relaxed);
-        is_earlier(word, self.next)
+        // Relaxed: `poll` loads the stamp again before it reads the bytes.
+        let stamp = self.memory.header((self.next % SLOTS) as usize).stamp.load(Relaxed);
+        is_earlier(stamp, self.next)
     }
 
     /// The bytes of the next frame, if there is one: valid until [`Receiver::release`], while the
@@ -310,12 +341,11 @@ impl<M: Memory> Receiver<M> {
     /// Describes an invalid header that the sender wrote.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<NonNull<[u8]>>, String> {
-        // Acquire pairs with the publication: the bytes are there.
-        let word = self.memory.header((self.next % SLOTS) as usize).load(Acquire);
-        let Some(len) = parse(word, self.next, self.limit)? else { return Ok(None) };
+        let header = self.memory.header((self.next % SLOTS) as usize);
+        let Some(len) = header.frame(self.next, self.limit)? else { return Ok(None) };
         self.current = len;
         let (position, _) = locate(self.next, self.end, self.current, self.memory.bulk_len());
-        // Valid for the length, which `parse` checked against the limit.
+        // Valid for the length, which `frame` checked against the limit.
         Ok(Some(slice(self.memory.bytes(position, Access::Read), self.current)))
     }
 

@@ -1,8 +1,10 @@
 //! A window's completion counters: the operations issued to each target, those acknowledged by it,
 //! and the failures.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use portable_atomic::AtomicU64;
 
 use crate::error::Error;
 

@@ -4,9 +4,10 @@
 //! not the peer.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
+use portable_atomic::AtomicU64;
 use shipable::form::Limits;
 use shipable::reduce::{Op, Reduction, Stage};
 use shipable::{Architecture, Bounds, Form, Leaf, SharedProgram, Signature, Tag};
