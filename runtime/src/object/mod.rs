@@ -279,8 +279,8 @@ impl Card {
         }
     }
 
-    /// Deletes all attributes of an object that is freed even if a callback fails. The callback that
-    /// failed isn't asked again, and [`end`](Card::end) asks the remaining ones.
+    /// Deletes all attributes of an object that is freed even if a callback fails. The callback
+    /// that failed isn't asked again, and [`end`](Card::end) asks the remaining ones.
     pub(crate) fn close(&self) -> Result<()> {
         self.clear(None).inspect_err(|_| {
             let failed = self.entries().pop();

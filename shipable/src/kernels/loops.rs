@@ -3,12 +3,13 @@
 
 use std::array;
 use std::hint::black_box;
+use std::mem::{MaybeUninit, transmute_copy};
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use std::ops::RangeInclusive;
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use super::access::Avx2;
-use super::access::{Baseline, Set};
+use super::access::{Baseline, Number, Set};
 use super::moves::{Copy, CopyAny, CopyChunks, CopyPair, Fixed, LINE, Move, Swap};
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use super::moves::{CopyLines, CopyLong};
@@ -535,6 +536,31 @@ pub unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
             65..=128 => CopyPair::<64>::run::<Baseline>(from, to, len),
             129.. => copy_long(from, to, len),
             _ => CopyAny::run::<Baseline>(from, to, len),
+        }
+    }
+}
+
+/// Loads a value that others may write meanwhile. A naturally aligned value of up to 8 bytes
+/// doesn't tear.
+///
+/// # Safety
+///
+/// Its bytes must be readable, and every bit pattern must be a value of the type.
+#[inline(always)]
+pub unsafe fn load_value<T>(from: *const u8) -> T {
+    // SAFETY: the caller's promise: each number has the bytes of the value. `copy_run` initialises
+    // all of the value's.
+    unsafe {
+        match size_of::<T>() {
+            1 => transmute_copy(&u8::load(from)),
+            2 => transmute_copy(&u16::load(from)),
+            4 => transmute_copy(&u32::load(from)),
+            8 => transmute_copy(&u64::load(from)),
+            len => {
+                let mut value = MaybeUninit::<T>::uninit();
+                copy_run(from, value.as_mut_ptr().cast(), len);
+                value.assume_init()
+            }
         }
     }
 }

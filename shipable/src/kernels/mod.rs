@@ -29,10 +29,9 @@ use std::ops::Range;
 
 use crate::convert::{Conversion, ValueError};
 use crate::memory::{OutOfBounds, View, ViewMut};
-pub use access::load_value;
 use items::RunLayout;
-pub use loops::copy_run;
 use loops::{GridLoop, Loops, Rows};
+pub use loops::{copy_run, load_value};
 
 /// The displacements of the runs of one side: run `(i, j)` lies at `start + i * strides[0] + j *
 /// strides[1]`.

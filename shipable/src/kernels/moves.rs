@@ -1,7 +1,7 @@
 //! Moves: the copy or swap of a single run.
 //!
-//! A move reads and writes without alignment, by the accesses of [`access`](super::access). It makes
-//! no reference to shared memory, and a source that overlaps its target isn't undefined behaviour.
+//! A move reads and writes by way of [`access`](super::access), without alignment. It makes no
+//! reference to shared memory, and a source that overlaps its target isn't undefined behaviour.
 #![allow(unsafe_code)]
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]

@@ -18,10 +18,6 @@
 //! Accesses order nothing. The calls that synchronise windows do that.
 #![allow(unsafe_code)]
 
-use std::mem::{MaybeUninit, transmute_copy};
-
-use super::loops::copy_run;
-
 #[cfg(any(sanitized, not(any(target_arch = "x86", target_arch = "x86_64"))))]
 mod portable;
 #[cfg(all(not(sanitized), any(target_arch = "x86", target_arch = "x86_64")))]
@@ -218,31 +214,6 @@ impl Number for i128 {
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { (self as u128).store(to) }
-    }
-}
-
-/// Loads a value that others may write meanwhile. A naturally aligned value of up to 8 bytes doesn't
-/// tear.
-///
-/// # Safety
-///
-/// Its bytes must be readable, and every bit pattern must be a value of the type.
-#[inline(always)]
-pub unsafe fn load_value<T: Copy>(from: *const u8) -> T {
-    // SAFETY: the caller's promise: each number has the bytes of the value. `copy_run` initialises
-    // all of the value's.
-    unsafe {
-        match size_of::<T>() {
-            1 => transmute_copy(&u8::load(from)),
-            2 => transmute_copy(&u16::load(from)),
-            4 => transmute_copy(&u32::load(from)),
-            8 => transmute_copy(&u64::load(from)),
-            len => {
-                let mut value = MaybeUninit::<T>::uninit();
-                copy_run(from, value.as_mut_ptr().cast(), len);
-                value.assume_init()
-            }
-        }
     }
 }
 
