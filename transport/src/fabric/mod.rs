@@ -38,6 +38,7 @@ mod fid;
 mod guests;
 mod handles;
 mod inbox;
+mod keeper;
 mod listener;
 mod peers;
 mod queue;
@@ -64,10 +65,10 @@ pub use error::CallError;
 use guests::Guests;
 use handles::{Completion, Connection, Event, Network};
 use inbox::Inbox;
+use keeper::Keeper;
 pub use listener::Listener;
 use peers::Peers;
 use rma::RmaEndpoint;
-use sockets::Keeper;
 use watcher::Watcher;
 
 /// The longest frame, in bytes. With its headers, it fits four of the packets in which the system

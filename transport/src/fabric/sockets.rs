@@ -8,7 +8,7 @@
 //! TCP_USER_TIMEOUT only fits in part, because it also counts the time in which data wait for room
 //! at the other end, even if that end's system keeps answering. It is therefore set only for
 //! connections that aren't established, and for connections with unacknowledged data that were sent
-//! again. A thread, the [`Keeper`], looks for these.
+//! again. A thread, the [`keeper`](super::keeper), looks for these.
 //!
 //! libfabric doesn't name the sockets of its endpoints, so this module finds them among the
 //! process's sockets by their addresses. A listener and its accepted sockets are found by their own
@@ -23,12 +23,9 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use std::{fs, io, ptr};
 
-use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{
     KeepAlive, SockType, TcpKeepCount, TcpKeepIdle, TcpKeepInterval, TcpUserTimeout,
@@ -37,18 +34,12 @@ use nix::sys::socket::{
     self, SetSockOpt, SockaddrLike, SockaddrStorage, getpeername, getsockname, getsockopt,
 };
 
-use super::guests::Guests;
-use crate::signals;
-
 /// The number of probes before a connection is given up.
 const PROBES: u32 = 4;
 
-/// The number of the keeper's checks within the patience.
-const ROUNDS: u32 = 4;
-
 /// Asks the system to end the connections of a listener that are silent for `patience`, and to hand
-/// on only those whose other end has sent something. Returns `false` if the listener isn't among this process's sockets, because not all providers use the
-/// system's sockets.
+/// on only those whose other end has sent something. Returns `false` if the listener isn't among
+/// this process's sockets, because not all providers use the system's sockets.
 ///
 /// # Errors
 /// The system refuses the option.
@@ -79,75 +70,13 @@ impl Ends {
 
     /// Whether a socket is a listener of this process, accepted by one, or connected to a peer's
     /// listener.
-    fn have(&self, socket: &Socket) -> bool {
+    pub(super) fn have(&self, socket: &Socket) -> bool {
         let is = |local: SocketAddr| {
             self.own.iter().any(|own| (own.ip(), own.port()) == (local.ip(), local.port()))
         };
         socket.local().is_some_and(is)
             || socket.peer().is_some_and(|peer| self.peers.contains(&(peer.ip(), peer.port())))
     }
-}
-
-/// A thread that ensures that a connection only ends because of a silent host. Dropping this ends
-/// it.
-pub(super) struct Keeper {
-    /// Dropped to end the thread.
-    held: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Keeper {
-    /// Starts the thread for all connections between `ends`.
-    pub(super) fn start(
-        ends: Ends,
-        patience: Duration,
-        guests: Arc<Mutex<Guests>>,
-    ) -> io::Result<Keeper> {
-        let pause = (patience / ROUNDS).clamp(Duration::from_millis(100), Duration::from_secs(5));
-        let (held, end) = bounded(0);
-        let keep = move || {
-            while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                // If the sockets can't be listed now, the next round checks them.
-                let mut guests = guests.lock().unwrap_or_else(PoisonError::into_inner);
-                let _ = tend(&ends, patience, &mut guests);
-            }
-        };
-        let builder = Builder::new().name("longshore-keeper".to_owned());
-        let thread = signals::blocked(|| builder.spawn(keep))?;
-        Ok(Keeper { held: Some(held), thread: Some(thread) })
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.held = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported already.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Checks all connections: probes every one, and sets TCP_USER_TIMEOUT only on established ones
-/// with unacknowledged data. Limits those without a request.
-fn tend(ends: &Ends, patience: Duration, guests: &mut Guests) -> io::Result<()> {
-    let times = Times::of(patience);
-    let mut found = Vec::new();
-    for socket in sockets()?.filter(|socket| ends.have(socket)) {
-        // Errors are ignored: another thread may have closed the socket meanwhile.
-        if !socket.is_probed(&times) {
-            let _ = socket.probe(&times);
-        }
-        let Some(TcpState { stands: true, unanswered, .. }) = socket.standing() else { continue };
-        let within = if unanswered { times.within } else { 0 };
-        let descriptor = socket.descriptor();
-        if getsockopt(&descriptor, TcpUserTimeout) != Ok(within) {
-            let _ = TcpUserTimeout.set(&descriptor, &within);
-        }
-        found.extend(guests.guest(socket));
-    }
-    guests.limit(found);
-    Ok(())
 }
 
 /// Whether a connection to an address is established, whatever the process at its other end does.
@@ -186,17 +115,17 @@ pub(super) fn watch_connecting(
 }
 
 /// The socket options for a patience.
-struct Times {
+pub(super) struct Times {
     /// Seconds of silence before the first probe.
-    idle: u32,
+    pub(super) idle: u32,
     /// Seconds between two probes.
     interval: u32,
     /// Milliseconds for an acknowledgement.
-    within: u32,
+    pub(super) within: u32,
 }
 
 impl Times {
-    fn of(patience: Duration) -> Times {
+    pub(super) fn of(patience: Duration) -> Times {
         let seconds = u32::try_from(patience.as_secs()).unwrap_or(u32::MAX).max(1);
         let interval = (seconds / (2 * PROBES)).clamp(1, 60);
         let idle = seconds.saturating_sub(interval * PROBES).clamp(1, 32767);
@@ -210,10 +139,10 @@ pub(super) struct TcpState {
     /// Whether it is being established.
     connects: bool,
     /// Whether it is or was established.
-    stands: bool,
+    pub(super) stands: bool,
     /// Whether data were sent again, and the other end, which has room for them, hasn't
     /// acknowledged them.
-    unanswered: bool,
+    pub(super) unanswered: bool,
     /// The bytes that arrived on it, which kernels report from 4.1 on.
     pub(super) received: Option<u64>,
 }
@@ -252,7 +181,7 @@ impl Socket {
         Some(Socket(own?.ok()?)).filter(|socket| socket.local().is_some())
     }
 
-    fn descriptor(&self) -> BorrowedFd<'_> {
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
@@ -303,7 +232,7 @@ impl Socket {
         Ok(TcpUserTimeout.set(&self.descriptor(), &times.within)?)
     }
 
-    fn probe(&self, times: &Times) -> io::Result<()> {
+    pub(super) fn probe(&self, times: &Times) -> io::Result<()> {
         let descriptor = self.descriptor();
         TcpKeepIdle.set(&descriptor, &times.idle)?;
         TcpKeepInterval.set(&descriptor, &times.interval)?;
@@ -312,7 +241,7 @@ impl Socket {
     }
 
     /// Whether it is probed like that, by its own options or by those inherited from its listener.
-    fn is_probed(&self, times: &Times) -> bool {
+    pub(super) fn is_probed(&self, times: &Times) -> bool {
         let descriptor = self.descriptor();
         getsockopt(&descriptor, KeepAlive) == Ok(true)
             && getsockopt(&descriptor, TcpKeepCount) == Ok(PROBES)
@@ -461,55 +390,5 @@ mod tests {
             assert_eq!(getsockopt(&foreign, TcpUserTimeout), Ok(0));
             assert_eq!(getsockopt(&foreign, KeepAlive), Ok(false));
         }
-    }
-
-    #[test]
-    fn changed_options_are_set_again() {
-        let (listener, stranger) =
-            (TcpListener::bind(("127.9.8.5", 0)).unwrap(), TcpListener::bind(("127.9.8.5", 0)));
-        let (to, patience) = (listener.local_addr().unwrap(), Duration::from_secs(1));
-        let stranger = stranger.unwrap();
-        let connected = TcpStream::connect(to).unwrap();
-        let (accepted, _) = listener.accept().unwrap();
-        let other = TcpStream::connect(stranger.local_addr().unwrap()).unwrap();
-        // One end is found by the address to which it is connected, the other by the address that
-        // accepted it.
-        for (ends, end) in [(Ends::new([], [to]), &connected), (Ends::new([to], []), &accepted)] {
-            let end = end.as_fd();
-            watch_connecting(to.ip(), to, patience).unwrap();
-            let times = Times::of(patience);
-            tend(&ends, patience, &mut Guests::new(Vec::new())).unwrap();
-            assert_eq!(getsockopt(&end, TcpUserTimeout), Ok(0));
-            // libfabric sets these options from version 2.2 on.
-            KeepAlive.set(&end, &false).unwrap();
-            TcpKeepIdle.set(&end, &7200).unwrap();
-            TcpUserTimeout.set(&end, &times.within).unwrap();
-            tend(&ends, patience, &mut Guests::new(Vec::new())).unwrap();
-            assert_eq!(getsockopt(&end, KeepAlive), Ok(true));
-            assert_eq!(getsockopt(&end, TcpKeepIdle), Ok(times.idle));
-            assert_eq!(getsockopt(&end, TcpUserTimeout), Ok(0));
-            assert_eq!(getsockopt(&other.as_fd(), KeepAlive), Ok(false));
-        }
-    }
-
-    #[test]
-    fn a_connection_whose_peer_has_no_room_is_kept() {
-        let listener = TcpListener::bind(("127.9.8.4", 0)).unwrap();
-        let to = listener.local_addr().unwrap();
-        let mut connected = TcpStream::connect(to).unwrap();
-        let _stopped = listener.accept().unwrap();
-        let patience = Duration::from_secs(1);
-        watch_connecting(to.ip(), to, patience).unwrap();
-        let keeper = Keeper::start(
-            Ends::new([], [to]),
-            patience,
-            Arc::new(Mutex::new(Guests::new(Vec::new()))),
-        )
-        .unwrap();
-        connected.set_nonblocking(true).unwrap();
-        while connected.write(&[0; 65536]).is_ok() {}
-        std::thread::sleep(4 * patience);
-        assert_eq!(connected.take_error().unwrap().map(|error| error.kind()), None);
-        drop(keeper);
     }
 }
