@@ -105,7 +105,7 @@ impl Introductions {
             return Ok(());
         }
         let ranks = self.first(missing(held, me.size));
-        let (secret, founding) = (self.secret.to_vec(), self.founding);
+        let (secret, founding) = (self.secret.clone(), self.founding);
         let hello = Hello { protocol: PROTOCOL, secret, founding, ranks };
         let bytes = shipable::codec::encode(&hello, hello_limit(me.size));
         let bytes = bytes.map_err(|error| error.to_string())?;
@@ -136,7 +136,7 @@ impl Introductions {
                 hello.protocol
             ));
         }
-        if hello.secret != *self.secret {
+        if hello.secret != self.secret {
             return Err("it can't prove that it belongs to this job".to_owned());
         }
         let distance = (peer + me.size - me.rank) % me.size;

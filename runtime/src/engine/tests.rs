@@ -145,7 +145,7 @@ fn greeting() -> Hello {
     };
     Hello {
         protocol: PROTOCOL,
-        secret: SECRET.to_vec(),
+        secret: SECRET.to_vec().into(),
         founding: None,
         ranks: vec![(1, introduction)],
     }

@@ -20,6 +20,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use longshore_transport::Segment;
+use zeroize::Zeroizing;
 
 use super::exchange::Exchange;
 use super::{Error, Secret};
@@ -57,7 +58,7 @@ pub(super) fn share(
         launcher.publish(SECRET, &secret.to_hex()).map_err(Error::Launcher)?;
     }
     launcher.barrier().map_err(Error::Launcher)?;
-    let secret = launcher.get(0, SECRET).map_err(Error::Launcher)?;
+    let secret = Zeroizing::new(launcher.get(0, SECRET).map_err(Error::Launcher)?);
     let secret = Secret::from_hex(&secret).ok_or_else(|| malformed(0, "no secret"))?;
     let descriptor = match made {
         Some(descriptor) => descriptor,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use shipable::Tag;
+use zeroize::Zeroizing;
 
 /// The version of the wire format. All ranks of a job must have the same one.
 pub(crate) const PROTOCOL: u32 = 7;
@@ -28,7 +29,7 @@ pub(crate) struct Hello {
     /// [`PROTOCOL`].
     pub protocol: u32,
     /// Proof of membership: the job's secret.
-    pub secret: Vec<u8>,
+    pub secret: Zeroizing<Vec<u8>>,
     /// The job's founding, if rank 0 is among the ranks that are introduced.
     pub founding: Option<Founding>,
     /// The ranks from the sender on, in runs of ranks that are alike.

@@ -24,6 +24,7 @@
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use zeroize::Zeroizing;
 
 const MAGIC: [u8; 8] = *b"LONGSHOR";
 const VERSION: u32 = 3;
@@ -46,9 +47,9 @@ pub const LONGEST: usize = if GREETING > ANSWER { GREETING } else { ANSWER };
 /// A random number that is used once.
 pub type Nonce = [u8; NONCE];
 
-/// The job's secret, as the key of the MACs.
+/// The job's secret, as the key of the MACs. Its memory is overwritten when it is dropped.
 #[derive(Clone)]
-pub struct Key(Vec<u8>);
+pub struct Key(Zeroizing<Vec<u8>>);
 
 /// The first message of a connecting rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +102,7 @@ impl Greeting {
 impl Key {
     /// The key of a secret, which may have any length.
     pub fn new(secret: &[u8]) -> Key {
-        Key(secret.to_vec())
+        Key(Zeroizing::new(secret.to_vec()))
     }
 
     fn mac(&self, end: &[u8; 8], greeting: &Greeting, nonce: &[u8]) -> Hmac<Sha256> {
