@@ -26,11 +26,10 @@ use super::message::{Command, Event, Member, Orders};
 use super::output::{OutputStream, write_piece};
 use super::process::{Descriptors, Process, Session};
 use super::program::obstacle;
+use super::server::{LINE_LIMIT, Lines};
 use crate::job::pmi::{JOIN, joined};
 use crate::job::{Secret, env};
 
-/// The longest line of PMI-1 that a rank may send.
-const LINE_LIMIT: usize = 4096;
 /// The most reads from a pipe of a dead rank or agent before its death is reported. Together they
 /// take more bytes than a pipe holds.
 pub(super) const LAST_READS: usize = 64;
@@ -63,7 +62,7 @@ struct Rank {
 
 struct Connection {
     socket: UnixStream,
-    input: Vec<u8>,
+    input: Lines,
 }
 
 /// The pipe to rank 0's standard input, and the bytes that wait for it.
@@ -172,7 +171,7 @@ impl LocalRanks {
             stderr: child.stderr.take(),
             process: Some(process),
             is_ended: false,
-            connection: Some(Connection { socket: ours, input: Vec::new() }),
+            connection: Some(Connection { socket: ours, input: Lines::default() }),
             lifeline: None,
         })
     }
@@ -392,11 +391,11 @@ impl Rank {
         let Some(connection) = &mut self.connection else { return };
         let mut bytes = [0; LINE_LIMIT];
         match recv(connection.socket.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT) {
-            Ok(count @ 1..) => connection.input.extend_from_slice(&bytes[..count]),
+            Ok(count @ 1..) => connection.input.push(&bytes[..count]),
             Err(Errno::EINTR | Errno::EAGAIN) => return,
             Ok(0) | Err(_) => return self.connection = None,
         }
-        while let Some(line) = connection.line() {
+        while let Some(line) = connection.input.next() {
             if line != JOIN {
                 events.push(Event::Line(self.rank, line));
             } else if let Ok(lifeline) = connection.pass(share) {
@@ -437,21 +436,6 @@ impl Connection {
             true => Ok(ours),
             false => Err(io::ErrorKind::WriteZero.into()),
         }
-    }
-
-    /// The next complete line. An overlong line becomes an empty one, which PMI-1 doesn't have, so
-    /// that the server refuses it.
-    fn line(&mut self) -> Option<String> {
-        let Some(end) = self.input.iter().position(|&byte| byte == b'\n') else {
-            if self.input.len() <= LINE_LIMIT {
-                return None;
-            }
-            self.input.clear();
-            return Some(String::new());
-        };
-        let line = String::from_utf8_lossy(&self.input[..end]).into_owned();
-        self.input.drain(..=end);
-        Some(line)
     }
 }
 

@@ -146,6 +146,11 @@ impl Event {
             Event::Remarked(rank, _) => Some(*rank),
         }
     }
+
+    /// Whether a host with these ranks may report it.
+    pub(super) fn is_of(&self, ranks: &[u32]) -> bool {
+        self.rank().is_none_or(|rank| ranks.contains(&rank))
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -194,6 +199,11 @@ impl Outbox {
         self.bytes.is_empty()
     }
 
+    #[cfg(fuzzing)]
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes.into()
+    }
+
     /// Writes once to a descriptor that polls writable.
     pub(super) fn write(&mut self, to: impl AsFd) -> io::Result<()> {
         let written = write_piece(to.as_fd(), self.bytes.as_slices().0)?;
@@ -225,12 +235,17 @@ impl Inbox {
         match nix::unistd::read(from, &mut bytes) {
             Ok(0) => Ok(false),
             Ok(count) => {
-                self.bytes.extend_from_slice(&bytes[..count]);
+                self.push(&bytes[..count]);
                 Ok(true)
             }
             Err(Errno::EINTR | Errno::EAGAIN) => Ok(true),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Appends received bytes.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// The next message, or `None` until it has arrived completely.

@@ -192,6 +192,11 @@ impl RemoteRanks {
                 Ok(Some(Event::Refused { status, reason })) => {
                     self.trouble.get_or_insert((status, reason));
                 }
+                Ok(Some(event)) if !event.is_of(&self.ranks) => {
+                    self.trouble
+                        .get_or_insert((1, "its agent reported a rank of another host".into()));
+                    return self.close();
+                }
                 Ok(Some(Event::Noted(rank, note))) => {
                     let before = self.notes.insert(rank, note);
                     if before.is_none_or(|before| before.calls != note.calls) {
@@ -199,11 +204,6 @@ impl RemoteRanks {
                     }
                 }
                 Ok(Some(Event::Remarked(rank, text))) => drop(self.remarks.insert(rank, text)),
-                Ok(Some(event)) if event.rank().is_some_and(|rank| !self.ranks.contains(&rank)) => {
-                    self.trouble
-                        .get_or_insert((1, "its agent reported a rank of another host".into()));
-                    return self.close();
-                }
                 Ok(Some(event)) => {
                     match &event {
                         Event::Output(_, _, bytes) => self.owed += bytes.len(),

@@ -7,8 +7,36 @@ use std::fmt::Write;
 
 use crate::job::pmi::{STORE, word};
 
+/// The longest line that a rank may send.
+pub(super) const LINE_LIMIT: usize = 4096;
 const KEY_LIMIT: usize = 64;
 const VALUE_LIMIT: usize = 1024;
+
+/// The bytes that a rank sent, from which its lines are taken.
+#[derive(Default)]
+pub(super) struct Lines(Vec<u8>);
+
+impl Lines {
+    /// Appends received bytes.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// The next complete line. An overlong line becomes an empty one, which PMI-1 doesn't have, so
+    /// that the server refuses it.
+    pub(super) fn next(&mut self) -> Option<String> {
+        let Some(end) = self.0.iter().position(|&byte| byte == b'\n') else {
+            if self.0.len() <= LINE_LIMIT {
+                return None;
+            }
+            self.0.clear();
+            return Some(String::new());
+        };
+        let line = String::from_utf8_lossy(&self.0[..end]).into_owned();
+        self.0.drain(..=end);
+        Some(line)
+    }
+}
 
 /// The stage of a rank's life in the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
