@@ -229,6 +229,9 @@ pub struct Case {
     /// The data representations of the two ranks, or of memory and stream: names that
     /// [`Architecture::by_name`] knows, or `native`.
     pub arch: [String; 2],
+    /// Threads that divide a transfer, in benches of pack, unpack and copy. Other libraries have no
+    /// such choice.
+    pub threads: u32,
     /// Ranks of the job.
     pub ranks: u32,
     /// Calls in a round. In benches of bandwidth or rate it is a multiple of [`IN_FLIGHT`], or a
@@ -254,6 +257,7 @@ impl Default for Case {
             hosts: 1,
             offset: 0,
             arch: ["native".to_owned(), "native".to_owned()],
+            threads: 1,
             ranks: 2,
             calls: 2000,
             rounds: 41,
@@ -320,8 +324,8 @@ pub fn of_rank(name: &str) -> Result<(), String> {
     }
 }
 
-/// Writes one line of `key=value` words with blanks in between. `name`, `by`, `hosts` and `offset`
-/// are left out if they have their defaults.
+/// Writes one line of `key=value` words with blanks in between. `name`, `by`, `hosts`, `offset`
+/// and `threads` are left out if they have their defaults.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Case { bench, window, sync, bytes, datatype, name, count, .. } = self;
@@ -330,7 +334,7 @@ impl fmt::Display for Case {
             write!(f, " name={name}")?;
         }
         let Case { way, by, route, hosts, offset, arch: [first, second], .. } = self;
-        let Case { ranks, calls, rounds, .. } = self;
+        let Case { threads, ranks, calls, rounds, .. } = self;
         write!(f, " count={count} way={way}")?;
         if *by != By::Scope {
             write!(f, " by={by}")?;
@@ -341,6 +345,9 @@ impl fmt::Display for Case {
         }
         if *offset != 0 {
             write!(f, " offset={offset}")?;
+        }
+        if *threads != 1 {
+            write!(f, " threads={threads}")?;
         }
         write!(f, " ranks={ranks} calls={calls} rounds={rounds}")
     }
@@ -413,6 +420,7 @@ impl Case {
                 self.arch = [first.to_owned(), second.to_owned()];
                 self.architectures()?;
             }
+            "threads" => self.threads = above_0(value)?,
             "ranks" => self.ranks = above_0(value)?,
             "calls" => self.calls = above_0(value)?,
             "rounds" => self.rounds = above_0(value)?,
@@ -443,6 +451,7 @@ mod tests {
                 hosts: 1 + at as u32 % 2,
                 offset: 8 * (at as u64 % 3),
                 arch: ["s390x".to_owned(), "native".to_owned()],
+                threads: 1 + at as u32 % 3,
                 ranks: 2 + at as u32,
                 calls: 64,
                 rounds: 1,

@@ -27,9 +27,10 @@ pub fn measure(case: &Case, validate: bool) -> Result<Outcome, Failure> {
             let [memory, stream] = case.architectures()?;
             let committed = Committed::new(&datatype, &memory)?;
             let program = &*committed.program(&stream)?;
+            let pool = &threads(case)?;
             Memory::new(case)?.measure(case, validate, |memory, packed| match case.bench {
-                Bench::Pack => pack(program, case.count, memory, packed),
-                _ => unpack(program, case.count, memory, packed),
+                Bench::Pack => pack(program, pool, case.count, memory, packed),
+                _ => unpack(program, pool, case.count, memory, packed),
             })
         }
         Bench::Copy => copy(case, &datatype, validate),
@@ -43,16 +44,46 @@ fn sample(took: Vec<f64>, checked: bool) -> Result<Outcome, Failure> {
     Ok(sample.ok_or(Refusal::Unsupported("no rounds".to_owned())))
 }
 
-fn pack(program: &Program, count: u64, memory: &[u8], packed: &mut [u8]) -> Result<(), Failure> {
+/// The threads that divide the transfers of a case, each on a core of its own. `None` for one.
+fn threads(case: &Case) -> Result<Option<rayon::ThreadPool>, Failure> {
+    if case.threads == 1 {
+        return Ok(None);
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(case.threads as usize);
+    Ok(Some(pool.start_handler(crate::pin).build()?))
+}
+
+fn pack(
+    program: &Program,
+    pool: &Option<rayon::ThreadPool>,
+    count: u64,
+    memory: &[u8],
+    packed: &mut [u8],
+) -> Result<(), Failure> {
     let view = View::new(black_box(memory)).shifted(zero(&program.range(count)?));
-    program.pack(count, view.ok_or("no such place")?, 0, packed)?;
+    let view = view.ok_or("no such place")?;
+    match pool {
+        Some(pool) => program.pack_in(pool, count, view, 0, packed)?,
+        None => program.pack(count, view, 0, packed)?,
+    };
     Ok(())
 }
 
-fn unpack(program: &Program, count: u64, memory: &mut [u8], packed: &[u8]) -> Result<(), Failure> {
+fn unpack(
+    program: &Program,
+    pool: &Option<rayon::ThreadPool>,
+    count: u64,
+    memory: &mut [u8],
+    packed: &[u8],
+) -> Result<(), Failure> {
     let view = ViewMut::new(memory).shifted(zero(&program.range(count)?));
     let view = view.ok_or("no such place")?;
-    Ok(program.unpack(count, view, 0, black_box(packed), &mut Partial::default())?)
+    let (packed, partial) = (black_box(packed), &mut Partial::default());
+    match pool {
+        Some(pool) => program.unpack_in(pool, count, view, 0, packed, partial)?,
+        None => program.unpack(count, view, 0, packed, partial)?,
+    }
+    Ok(())
 }
 
 /// The offset of displacement 0 in memory that spans `range` and displacement 0.
@@ -66,12 +97,17 @@ fn copy(case: &Case, datatype: &Datatype, validate: bool) -> Result<Outcome, Fai
     let (near, far) = (Committed::new(datatype, &near)?, Committed::new(datatype, &far)?);
     let far = far.program(near.architecture())?;
     let memory = Memory::sized(near.native().range(case.count)?, far.range(case.count)?)?;
-    let zeros = memory.zeros;
+    let (zeros, pool) = (memory.zeros, threads(case)?);
     memory.measure(case, validate, |from, to| {
         let from = View::new(black_box(from)).shifted(zeros[0]);
         let to = ViewMut::new(to).shifted(zeros[1]);
         let (from, to) = from.zip(to).ok_or("no such place")?;
-        Ok(program::copy(near.native(), case.count, from, &far, case.count, to)?)
+        let (near, count) = (near.native(), case.count);
+        match &pool {
+            Some(pool) => program::copy_in(pool, (near, count), from, (&far, count), to)?,
+            None => program::copy(near, count, from, &far, count, to)?,
+        }
+        Ok(())
     })
 }
 

@@ -119,6 +119,7 @@ mod origin;
 mod p2p;
 mod packed;
 mod pointer;
+mod pool;
 mod process;
 mod rank;
 mod raw;

@@ -1,7 +1,7 @@
 //! Datatypes and their bytes: forms, layout programs, pack, unpack and conversion between
 //! representations.
 //!
-//! No I/O, no clock, no threads. Data flows in one direction:
+//! No I/O, no clock; threads are the caller's ([`program::Pool`]). Data flows in one direction:
 //!
 //! ```text
 //!  Datatype ──commit──► Form ──lower(memory, stream)──► Program ──► kernels

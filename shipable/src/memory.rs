@@ -213,6 +213,11 @@ impl<'a> ViewMut<'a> {
         ViewMut { raw: self.raw, memory: PhantomData }
     }
 
+    /// This memory, to be accessed by several threads.
+    pub(crate) fn share(&mut self) -> SharedMemory<'_> {
+        SharedMemory { raw: self.raw, memory: PhantomData }
+    }
+
     /// This memory for reading.
     pub fn as_view(&self) -> View<'_> {
         View { raw: self.raw, memory: PhantomData }
@@ -250,6 +255,23 @@ impl<'a> ViewMut<'a> {
     }
 }
 
+/// Memory whose bytes are divided among threads.
+pub(crate) struct SharedMemory<'a> {
+    raw: RawView,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl SharedMemory<'_> {
+    /// A view of all of the memory.
+    ///
+    /// # Safety
+    ///
+    /// While several of the views exist, each byte is accessed through one of them only.
+    pub(crate) unsafe fn view(&self) -> ViewMut<'_> {
+        ViewMut { raw: self.raw, memory: PhantomData }
+    }
+}
+
 impl<'a> From<&'a [u8]> for View<'a> {
     fn from(bytes: &'a [u8]) -> View<'a> {
         View::new(bytes)
@@ -269,6 +291,8 @@ unsafe impl Sync for View<'_> {}
 // SAFETY: like an exclusive slice: writing takes `&mut self`, and only `as_view` and `reborrow`
 // make copies, which borrow the view.
 unsafe impl Send for ViewMut<'_> {}
+// SAFETY: it gives access only by way of `view`, whose callers promise to divide the bytes.
+unsafe impl Sync for SharedMemory<'_> {}
 // SAFETY: `&ViewMut` only allows reading, like a shared slice.
 unsafe impl Sync for ViewMut<'_> {}
 

@@ -100,7 +100,7 @@ impl List {
                 Case { bench, name, bytes: bytes / count, datatype, count: 1, ..plain }
             }
             Bench::Pack | Bench::Unpack | Bench::Copy => {
-                Case { bench, name, bytes, datatype, count, arch, ..plain }
+                Case { bench, name, bytes, datatype, count, arch, threads: case.threads, ..plain }
             }
             Bench::TypeSend => {
                 let Case { arch, route, .. } = case;

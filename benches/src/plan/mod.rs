@@ -28,6 +28,8 @@ pub struct Choice {
     pub syncs: Vec<Sync>,
     /// Interfaces.
     pub bys: Vec<By>,
+    /// Numbers of threads.
+    pub threads: Vec<u32>,
     /// Sizes in bytes.
     pub sizes: Vec<u64>,
     /// Routes.
@@ -100,6 +102,7 @@ impl Choice {
         let combined = !(self.windows.is_empty()
             && self.syncs.is_empty()
             && self.bys.is_empty()
+            && self.threads.is_empty()
             && self.routes.is_empty()
             && !self.hosts
             && self.archs.is_empty()
@@ -139,6 +142,7 @@ impl Choice {
                 ("--window", misses(&self.windows, &of, |case| case.window)),
                 ("--sync", misses(&self.syncs, &of, |case| case.sync)),
                 ("--by", misses(&self.bys, &of, |case| case.by)),
+                ("--threads", misses(&self.threads, &of, |case| case.threads)),
                 ("--route", misses(&self.routes, &of, |case| case.route)),
                 ("--arch", misses(&self.archs, &of, |case| case.arch.clone())),
                 ("--size", sized && misses(&self.sizes, &of, |case| case.bytes)),
@@ -293,10 +297,12 @@ impl Choice {
                 for window in or(&self.windows, Flavor::Allocate) {
                     for sync in or(&self.syncs, Sync::Flush) {
                         for by in or(&self.bys, By::Scope) {
-                            let (arch, hosts) = (arch.clone(), 1 + u32::from(self.hosts));
-                            let plain = Case::default();
-                            let like = Case { route, hosts, arch, window, sync, by, ..plain };
-                            self.on(benches, &sizes, &like, &mut list)?;
+                            for threads in or(&self.threads, 1) {
+                                let (arch, hosts) = (arch.clone(), 1 + u32::from(self.hosts));
+                                let plain = Case { threads, ..Case::default() };
+                                let like = Case { route, hosts, arch, window, sync, by, ..plain };
+                                self.on(benches, &sizes, &like, &mut list)?;
+                            }
                         }
                     }
                 }

@@ -110,7 +110,7 @@ impl Report {
     pub fn csv(&self) -> String {
         // The keys of a case with all words.
         let (name, by) = (Some("-".to_owned()), By::Pointer);
-        let full = Case { name, by, hosts: 2, offset: 8, ..Case::default() };
+        let full = Case { name, by, hosts: 2, offset: 8, threads: 2, ..Case::default() };
         let line = full.to_string();
         let keys: Vec<&str> = pairs(&line).map(|(key, _)| key).collect();
         let measured = [

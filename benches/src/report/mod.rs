@@ -279,7 +279,8 @@ fn middle(mut values: Vec<f64>) -> f64 {
 /// The heading of a case's section: the bench, and the words that matter for the bench and differ
 /// from the defaults.
 fn heading(case: &Case) -> String {
-    let Case { bench, window, sync, way, by, route, hosts, offset, arch, ranks, .. } = case;
+    let Case { bench, window, sync, way, by, route, hosts, offset, threads, arch, ranks, .. } =
+        case;
     let mut heading = bench.to_string();
     let mut add = |word: &str| heading += &format!(", {word}");
     match bench {
@@ -303,6 +304,9 @@ fn heading(case: &Case) -> String {
     }
     if *hosts != 1 {
         add(&format!("{hosts} hosts"));
+    }
+    if *threads != 1 {
+        add(&format!("{threads} threads"));
     }
     if *offset != 0 {
         add(&format!("origin {offset} B into a page"));

@@ -1,6 +1,7 @@
 //! `longshore bench`: measures performance on this machine.
 
 use std::io::{IsTerminal, Write};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 use std::str::FromStr;
@@ -48,6 +49,9 @@ pub struct Arguments {
     /// Interfaces: scope, pointer (calls with pointers and committed types), or all
     #[arg(long, value_name = "INTERFACE,...", value_parser = interfaces)]
     by: Option<Several<By>>,
+    /// Threads that divide a pack, an unpack or a copy: numbers, with commas in between. [default: 1]
+    #[arg(long, value_name = "N,...", value_parser = numbers_of_threads)]
+    threads: Option<Several<u32>>,
     /// Sizes in bytes, from 1 to 64M, such as 8,4K,1M. Named types have sizes of their own
     #[arg(long, value_name = "BYTES,...", value_parser = sizes)]
     size: Option<Several<u64>>,
@@ -90,7 +94,7 @@ pub struct Arguments {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "benches", "window", "sync", "by", "size", "route", "hosts", "arch", "types", "quick", "validate", "peers", "turns",
+            "benches", "window", "sync", "by", "threads", "size", "route", "hosts", "arch", "types", "quick", "validate", "peers", "turns",
             "rounds",
         ]
     )]
@@ -154,6 +158,11 @@ fn syncs(text: &str) -> Result<Several<Sync>, String> {
 
 fn interfaces(text: &str) -> Result<Several<By>, String> {
     several(text, &By::WORDS.join(","))
+}
+
+fn numbers_of_threads(text: &str) -> Result<Several<u32>, String> {
+    let threads: Several<NonZeroU32> = several(text, "1,2")?;
+    Ok(Several(threads.0.into_iter().map(NonZeroU32::get).collect()))
 }
 
 fn routes(text: &str) -> Result<Several<Routes>, String> {
@@ -284,6 +293,7 @@ impl Arguments {
             windows: or_none(&self.window),
             syncs: or_none(&self.sync),
             bys: or_none(&self.by),
+            threads: or_none(&self.threads),
             sizes: or_none(&self.size),
             routes: or_none(&self.route),
             hosts: self.hosts,

@@ -5,8 +5,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use longshore_transport::{Rdma, Transfer};
-use shipable::program::{Strided, copy};
+use shipable::program::{Strided, copy, copy_in};
 use shipable::{Architecture, Committed, Element, Partial, Program, View, ViewMut};
+
+use crate::pool;
 
 /// Memory that an operation reads or writes: its start, its length, and the position of
 /// displacement 0.
@@ -118,7 +120,11 @@ impl Span {
         position: u64,
         out: &mut [u8],
     ) -> shipable::Result<usize> {
-        program.pack(count, self.view().ok_or(OVERFLOW)?, position, out)
+        let memory = self.view().ok_or(OVERFLOW)?;
+        match pool::of(program, out.len() as u64) {
+            Some(pool) => program.pack_in(pool, count, memory, position, out),
+            None => program.pack(count, memory, position, out),
+        }
     }
 
     /// Unpacks elements; see [`Program::unpack`].
@@ -130,7 +136,11 @@ impl Span {
         input: &[u8],
         partial: &mut Partial,
     ) -> shipable::Result<()> {
-        program.unpack(count, self.view_mut().ok_or(OVERFLOW)?, position, input, partial)
+        let memory = self.view_mut().ok_or(OVERFLOW)?;
+        match pool::of(program, input.len() as u64) {
+            Some(pool) => program.unpack_in(pool, count, memory, position, input, partial),
+            None => program.unpack(count, memory, position, input, partial),
+        }
     }
 
     /// Packs elements to a position; see [`Committed::pack`].
@@ -142,7 +152,9 @@ impl Span {
         position: &mut u64,
         representation: &Architecture,
     ) -> shipable::Result<()> {
-        datatype.pack(self.view().ok_or(OVERFLOW)?, count, packed, position, representation)
+        let memory = self.view().ok_or(OVERFLOW)?;
+        let pool = pool::of_bytes(packed.len() as u64);
+        datatype.pack_in(pool, memory, count, packed, position, representation)
     }
 
     /// Unpacks elements from a position; see [`Committed::unpack`].
@@ -154,19 +166,21 @@ impl Span {
         position: &mut u64,
         representation: &Architecture,
     ) -> shipable::Result<()> {
-        datatype.unpack(packed, position, self.view_mut().ok_or(OVERFLOW)?, count, representation)
+        let memory = self.view_mut().ok_or(OVERFLOW)?;
+        let pool = pool::of_bytes(packed.len() as u64);
+        datatype.unpack_in(pool, packed, position, memory, count, representation)
     }
 
     /// Copies typed memory to typed memory; see [`copy`].
     pub(crate) fn copy(from: Typed<'_>, to: Typed<'_>) -> shipable::Result<()> {
-        copy(
-            from.program,
-            from.count,
-            from.span.view().ok_or(OVERFLOW)?,
-            to.program,
-            to.count,
-            to.span.view_mut().ok_or(OVERFLOW)?,
-        )
+        let (source, target) = ((from.program, from.count), (to.program, to.count));
+        let length = source.0.stream_size().saturating_mul(source.1);
+        let from = from.span.view().ok_or(OVERFLOW)?;
+        let to = to.span.view_mut().ok_or(OVERFLOW)?;
+        match pool::of(target.0, length) {
+            Some(pool) => copy_in(pool, source, from, target, to),
+            None => copy(source.0, source.1, from, target.0, target.1, to),
+        }
     }
 
     /// Copies elements to the same displacements of other memory; see [`Program::mirror`].
@@ -176,7 +190,11 @@ impl Span {
         from: Span,
         to: Span,
     ) -> shipable::Result<()> {
-        program.mirror(count, from.view().ok_or(OVERFLOW)?, to.view_mut().ok_or(OVERFLOW)?)
+        let (from, to) = (from.view().ok_or(OVERFLOW)?, to.view_mut().ok_or(OVERFLOW)?);
+        match pool::of(program, program.stream_size().saturating_mul(count)) {
+            Some(pool) => program.mirror_in(pool, count, from, to),
+            None => program.mirror(count, from, to),
+        }
     }
 
     /// Copies strided runs; see [`Strided::carry_out`]. Returns false, and copies nothing, if

@@ -18,6 +18,7 @@ use crate::hosts::Hosts;
 use crate::job::{Activity, Checking, Environment, Routes};
 use crate::log;
 use crate::object::Names;
+use crate::pool;
 use crate::types::Elements;
 use crate::waiter::Waiter;
 use crate::wire::Founding;
@@ -90,8 +91,13 @@ impl Setup {
             emulated: !architecture.same_representation(&Architecture::NATIVE),
         };
         segment.mark(me.rank, RankState::Alive);
+        let beside = hosts.count_beside(me.rank, me.size);
+        // The ranks of a simulation are threads of one process, which share its pool.
+        if spin {
+            pool::share(beside as usize);
+        }
         let waiter = match spin {
-            true => Waiter::new(me.rank, link.doorbell(), hosts.count_beside(me.rank, me.size)),
+            true => Waiter::new(me.rank, link.doorbell(), beside),
             false => Waiter::sleeping(me.rank, link.doorbell()),
         };
         let waiter = Arc::new(waiter);

@@ -271,6 +271,20 @@ impl Kernel {
         Kernel { conversion: conversion.reversed(), from_run: to_run, to_run: from_run, loops }
     }
 
+    /// The kernel that copies the runs of the source.
+    pub(crate) fn copying(self) -> Kernel {
+        match self.conversion {
+            Conversion::Copy => self,
+            _ => Kernel::new(Conversion::Copy, self.from_run as u64),
+        }
+    }
+
+    /// Whether the conversion goes unit by unit.
+    #[inline]
+    pub(crate) fn is_slow(&self) -> bool {
+        self.loops.is_none()
+    }
+
     /// The bytes of a run in the source.
     #[inline]
     pub fn from_run(&self) -> u64 {

@@ -21,7 +21,7 @@ use crate::arch::Architecture;
 use crate::committed::{Committed, SharedProgram};
 use crate::error::{Class, Error, Result};
 use crate::memory::{View, ViewMut};
-use crate::program::{Partial, Program};
+use crate::program::{Partial, Pool, Program};
 
 pub(crate) use xdr::Units;
 
@@ -108,6 +108,24 @@ impl Committed {
         position: &mut u64,
         representation: &Architecture,
     ) -> Result<()> {
+        self.pack_in(None, memory, count, packed, position, representation)
+    }
+
+    /// The [`pack`](Committed::pack) of the same arguments. A long transfer is divided among the threads
+    /// of a pool, except in XDR.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`pack`](Committed::pack).
+    pub fn pack_in(
+        &self,
+        pool: Option<&dyn Pool>,
+        memory: View<'_>,
+        count: u64,
+        packed: &mut [u8],
+        position: &mut u64,
+        representation: &Architecture,
+    ) -> Result<()> {
         let room = Room { call: "pack", length: packed.len(), count };
         let mut made = None;
         let program = self.made_for(representation, &mut made)?;
@@ -119,7 +137,11 @@ impl Committed {
             }
             None => {
                 let end = room.end(*position, program.stream_length(count)?)?;
-                program.pack(count, memory, 0, &mut packed[*position as usize..end as usize])?;
+                let out = &mut packed[*position as usize..end as usize];
+                match pool {
+                    Some(pool) => program.pack_in(pool, count, memory, 0, out)?,
+                    None => program.pack(count, memory, 0, out)?,
+                };
                 end
             }
         };
@@ -148,6 +170,24 @@ impl Committed {
         count: u64,
         representation: &Architecture,
     ) -> Result<()> {
+        self.unpack_in(None, packed, position, memory, count, representation)
+    }
+
+    /// The [`unpack`](Committed::unpack) of the same arguments. A long transfer is divided among the threads
+    /// of a pool, except in XDR.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`unpack`](Committed::unpack).
+    pub fn unpack_in(
+        &self,
+        pool: Option<&dyn Pool>,
+        packed: &[u8],
+        position: &mut u64,
+        memory: ViewMut<'_>,
+        count: u64,
+        representation: &Architecture,
+    ) -> Result<()> {
         let room = Room { call: "unpack", length: packed.len(), count };
         let mut made = None;
         let program = self.made_for(representation, &mut made)?;
@@ -160,7 +200,11 @@ impl Committed {
             None => {
                 let end = room.end(*position, program.stream_length(count)?)?;
                 let input = &packed[*position as usize..end as usize];
-                program.unpack(count, memory, 0, input, &mut Partial::default())?;
+                let partial = &mut Partial::default();
+                match pool {
+                    Some(pool) => program.unpack_in(pool, count, memory, 0, input, partial)?,
+                    None => program.unpack(count, memory, 0, input, partial)?,
+                }
                 end
             }
         };

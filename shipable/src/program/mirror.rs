@@ -4,6 +4,8 @@
 //! sorts the dimensions by stride and merges rows as far as possible. A transpose on both sides
 //! becomes a copy of plain rows again.
 
+use std::ops::Range;
+
 use super::cursor::{Cursor, Elements, Strip};
 use super::op::{Block, Body, Dim, Gather, Op, Table};
 use super::pack::ragged_runs;
@@ -72,18 +74,31 @@ impl Program {
             ops if count == 1 && ops.iter().all(is_flat) => {
                 ops.iter().try_for_each(|op| memories.op(op)).map_err(Into::into)
             }
-            _ => self.mirror_strips(count, &mut memories).map_err(Into::into),
+            _ => self.mirror_strips(count, 0..self.body.stream * count, &mut memories),
         }
+    }
+
+    /// Copies the memory of a part of the stream of `count` elements to the same displacements of
+    /// another memory. No value is converted, and the part cuts none.
+    pub(super) fn mirror_part(
+        &self,
+        count: u64,
+        part: Range<u64>,
+        from: View<'_>,
+        to: &mut ViewMut<'_>,
+    ) -> Result<()> {
+        self.mirror_strips(count, part, &mut Memories { from, to })
     }
 
     /// Copies strip by strip, in tiles where possible.
     fn mirror_strips(
         &self,
         count: u64,
+        part: Range<u64>,
         memories: &mut Memories<'_, '_, '_>,
-    ) -> Result<(), OutOfBounds> {
+    ) -> Result<()> {
         let elements = Elements::new(&self.body, count, self.extent);
-        let mut cursor = Cursor::new(&elements, 0..self.body.stream * count);
+        let mut cursor = Cursor::new(&elements, part);
         while let Some(strip) = cursor.next(u64::MAX) {
             memories.strip(&strip)?;
         }
@@ -156,10 +171,11 @@ impl Memories<'_, '_, '_> {
 
     fn strip(&mut self, strip: &Strip<'_>) -> Result<(), OutOfBounds> {
         match strip {
-            Strip::Grid { block, counts, memory, memory_strides, .. } => {
+            Strip::Grid { block, units, counts, memory, memory_strides, .. } => {
                 let [outer, inner] =
                     [0, 1].map(|which| Dim { count: counts[which], stride: memory_strides[which] });
-                self.rows(*memory, [Dim::ONE, Dim::ONE, outer, inner], block.memory_run())
+                let run = units * block.item().memory();
+                self.rows(*memory, [Dim::ONE, Dim::ONE, outer, inner], run)
             }
             Strip::Table { gather, runs, base, .. } => self.table(gather, runs.clone(), *base),
             Strip::Tile(tile) => {
@@ -181,7 +197,7 @@ impl Memories<'_, '_, '_> {
         match &gather.table {
             Table::Even { offsets } => {
                 let at = base.wrapping_add(gather.start);
-                let kernel = &gather.kernel;
+                let kernel = gather.kernel.copying();
                 moved(kernel.by_table(Tabled::Both, offsets, runs, self.from, at, self.to, at))
             }
             Table::Ragged { .. } => {

@@ -20,6 +20,7 @@
 //! - `cursor` walks the part of a program that a transfer moves.
 //! - `pack` carries out transfers between a memory and a packed stream.
 //! - `step` copies from one typed memory to another.
+//! - `parallel` divides a transfer among threads.
 //! - `mirror` and `strided` are faster copies for special cases.
 //! - `overlap` and `stretches` answer questions about the memory that a program reaches.
 
@@ -30,6 +31,7 @@ mod mirror;
 mod op;
 mod overlap;
 mod pack;
+mod parallel;
 mod runs;
 mod step;
 mod stretches;
@@ -38,6 +40,7 @@ mod tables;
 mod text;
 
 pub use pack::Partial;
+pub use parallel::{Pool, copy_in};
 pub use step::copy;
 pub use stretches::Stretch;
 pub use strided::Strided;

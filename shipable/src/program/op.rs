@@ -315,6 +315,15 @@ impl Op {
         }
     }
 
+    /// Whether a conversion can refuse a value, and whether one goes unit by unit.
+    fn costs(&self) -> (bool, bool) {
+        match self {
+            Op::Block(block) => (block.leaf.is_some(), block.kernel.is_slow()),
+            Op::Gather(gather) => (gather.leaf.is_some(), gather.kernel.is_slow()),
+            Op::Loop(each) => (each.body.fails, each.body.slow),
+        }
+    }
+
     /// Whether the operation converts nothing.
     fn copies(&self) -> bool {
         match self {
@@ -362,6 +371,10 @@ pub(crate) struct Body {
     pub reach: Range<i64>,
     /// Whether no operation converts anything.
     pub copies: bool,
+    /// Whether a conversion can refuse a value.
+    pub fails: bool,
+    /// Whether a conversion goes unit by unit.
+    pub slow: bool,
     /// Present if iterations may be moved operation by operation: see
     /// [`Cursor`](super::cursor::Cursor).
     pub columnar: Option<Columnar>,
@@ -392,6 +405,8 @@ impl Body {
             items: 0,
             reach: 0..0,
             copies: true,
+            fails: false,
+            slow: false,
             columnar: None,
         }
     }
@@ -402,6 +417,7 @@ impl Body {
         let mut end = OpStart { stream: 0, items: 0 };
         let mut all = None;
         let (mut copies, mut tried) = (true, Some(0));
+        let (mut fails, mut slow) = (false, false);
         later.reserve_exact(ops.len().saturating_sub(1));
         for (index, op) in ops.iter().enumerate() {
             if index > 0 {
@@ -410,17 +426,37 @@ impl Body {
             end = OpStart { stream: end.stream + op.stream(), items: end.items + op.items() };
             let reach = op.reach();
             all = Some(all.map_or(reach.clone(), |all| union(all, reach)));
-            copies &= op.copies();
+            if !op.copies() {
+                copies = false;
+                let (op_fails, op_slow) = op.costs();
+                (fails, slow) = (fails | op_fails, slow | op_slow);
+            }
             tried = tried.zip(op.tried()).map(|(longest, bytes): (u64, u64)| longest.max(bytes));
         }
         self.columnar = tried.filter(|_| ops.len() > 1).map(|tried| Columnar { tried });
-        self.copies = copies;
+        (self.copies, self.fails, self.slow) = (copies, fails, slow);
         (self.stream, self.items, self.reach) = (end.stream, end.items, all.unwrap_or(0..0));
     }
 
     /// The bytes of memory from the first byte of the body to past the last one.
     pub(crate) fn span(&self) -> u128 {
         (i128::from(self.reach.end) - i128::from(self.reach.start)) as u128
+    }
+
+    /// The last position up to this one at which no value is cut. It is within the body.
+    pub(crate) fn boundary(&self, position: u64) -> u64 {
+        let op = self.find(position);
+        let start = self.start(op).stream;
+        let within = position - start;
+        start
+            + match &self.ops[op] {
+                Op::Block(block) => within - within % block.item().stream(),
+                Op::Gather(gather) => within - within % gather.item().stream(),
+                Op::Loop(each) => {
+                    let inner = within % each.body.stream;
+                    within - inner + each.body.boundary(inner)
+                }
+            }
     }
 
     /// The index of the operation that holds `position` of the stream.

@@ -146,7 +146,7 @@ impl Program {
 
     /// The bytes of the stream of `count` elements from `position` on, at most `room`.
     #[inline]
-    fn part(&self, count: u64, position: u64, room: u64) -> Result<u64> {
+    pub(super) fn part(&self, count: u64, position: u64, room: u64) -> Result<u64> {
         match self.stream_length(count)?.checked_sub(position) {
             Some(left) => Ok(left.min(room)),
             None => Err(self.past_the_end(count, position)),

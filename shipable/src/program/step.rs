@@ -4,6 +4,8 @@
 //! both ends. If steps are short, as between two irregular types, a part of the stream is packed
 //! into a buffer that fits the cache, and unpacked from there.
 
+use std::ops::Range;
+
 use super::cursor::{Cursor, Elements, Strip};
 use super::op::{Body, Item};
 use super::pack::{TransferError, convert};
@@ -85,17 +87,30 @@ pub fn copy(
             .pack_into(source_count, from, 0, length, &mut stream)
             .map_err(|error| error.explain(&source.body));
     }
+    let (source, target) = ((source, source_count), (target, target_count));
+    copy_part(source, from, target, to, 0..length)
+}
+
+/// Copies a part of the stream of elements between types that aren't contiguous. The part cuts no
+/// value.
+pub(super) fn copy_part(
+    (source, source_count): (&Program, u64),
+    from: View<'_>,
+    (target, target_count): (&Program, u64),
+    mut to: ViewMut<'_>,
+    part: Range<u64>,
+) -> Result<()> {
     let (read, written) = (source.range(source_count)?, target.range(target_count)?);
     from.covers(read.start, read.end)?;
     to.covers(written.start, written.end)?;
     let source_elements = Elements::new(&source.body, source_count, source.extent);
     let target_elements = Elements::new(&target.body, target_count, target.extent);
     let cursors_from = |position: u64| CursorPair {
-        source: Cursor::in_order(&source_elements, position..length),
-        target: Cursor::in_order(&target_elements, position..length),
+        source: Cursor::in_order(&source_elements, position..part.end),
+        target: Cursor::in_order(&target_elements, position..part.end),
     };
     let copies = source.is_all_copy() && target.is_all_copy();
-    let (mut cursors, mut fills) = (cursors_from(0), 1u32);
+    let (mut cursors, mut fills) = (cursors_from(part.start), 1u32);
     while let Some(step) = cursors.next()? {
         step.carry_out([&source.body, &target.body], from, &mut to)?;
         if !copies || step.source.length() >= SHORT {
@@ -106,7 +121,7 @@ pub fn copy(
         let mut position = step.position + step.source.length();
         let mut buffer = [0; STAGING];
         for _ in 0..fills {
-            let staged = (length - position).min(STAGING as u64);
+            let staged = (part.end - position).min(STAGING as u64);
             let buffer = &mut buffer[..staged as usize];
             source.pack(source_count, from, position, buffer)?;
             target.unpack(

@@ -1,0 +1,102 @@
+//! The threads that divide long transfers: one pool for all ranks of a process.
+//!
+//! The pool is made by the first transfer that is long enough. It has as many threads as the
+//! process may use cores, divided by the ranks of the host that share them. With one core there is
+//! no pool. `LONGSHORE_THREADS` sets another number, and 1 or `off` switches the pool off, as does
+//! building without the cargo feature `rayon`.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use shipable::Program;
+use shipable::program::Pool;
+
+use crate::job::env;
+
+/// The processes that share this process's cores.
+static SHARERS: AtomicUsize = AtomicUsize::new(1);
+
+/// Records that a host's ranks share its cores, before the pool is made.
+///
+/// A rank that may use some of the cores only is assumed to share them with as large a part of the
+/// ranks.
+pub(crate) fn share(ranks: usize) {
+    SHARERS.store(ranks.max(1), Relaxed);
+}
+
+/// The pool for a transfer of `length` bytes of the packed stream. `None` if one thread is as fast.
+#[inline]
+pub(crate) fn of(program: &Program, length: u64) -> Option<&'static dyn Pool> {
+    if program.is_divisible(length) { any() } else { None }
+}
+
+/// The pool for a transfer of `length` bytes by a program that isn't made yet.
+#[inline]
+pub(crate) fn of_bytes(length: u64) -> Option<&'static dyn Pool> {
+    /// No shorter transfer is divided.
+    const LEAST: u64 = 32 << 10;
+    if length >= LEAST { any() } else { None }
+}
+
+/// The number of threads: that of the environment, or the cores by the processes that share them.
+fn threads(asked: Option<&str>, cores: usize, all_cores: usize, sharers: usize) -> usize {
+    match asked.map(|asked| (asked, asked.parse())) {
+        Some((_, Ok(threads))) => threads,
+        Some(("off", _)) => 1,
+        _ => {
+            // The ranks are spread over the machine's cores.
+            let beside = (sharers * cores).div_ceil(all_cores.max(1)).max(1);
+            (cores / beside).max(1)
+        }
+    }
+}
+
+#[cold]
+#[cfg(feature = "rayon")]
+fn any() -> Option<&'static dyn Pool> {
+    use std::sync::OnceLock;
+    static POOL: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
+    let make = || {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let all = nix::unistd::sysconf(nix::unistd::SysconfVar::_NPROCESSORS_ONLN);
+        let all = all.ok().flatten().and_then(|cores| usize::try_from(cores).ok());
+        let asked = std::env::var(env::THREADS).ok();
+        let threads = threads(asked.as_deref(), cores, all.unwrap_or(cores), SHARERS.load(Relaxed));
+        if threads < 2 {
+            return None;
+        }
+        // Without threads, transfers take longer but are right.
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|index| format!("longshore-{index}"))
+            .build()
+            .ok()
+    };
+    POOL.get_or_init(make).as_ref().map(|pool| pool as &dyn Pool)
+}
+
+#[cfg(not(feature = "rayon"))]
+fn any() -> Option<&'static dyn Pool> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::threads;
+
+    #[test]
+    fn ranks_divide_the_cores_that_they_share() {
+        assert_eq!(threads(None, 8, 8, 1), 8);
+        assert_eq!(threads(None, 8, 8, 4), 2);
+        assert_eq!(threads(None, 8, 8, 16), 1);
+        // Four ranks, each on two cores of its own.
+        assert_eq!(threads(None, 2, 8, 4), 2);
+        assert_eq!(threads(None, 1, 64, 64), 1);
+    }
+
+    #[test]
+    fn the_environment_sets_the_number_of_threads() {
+        assert_eq!(threads(Some("off"), 8, 8, 1), 1);
+        assert_eq!(threads(Some("0"), 8, 8, 1), 0);
+        assert_eq!(threads(Some("3"), 8, 8, 4), 3);
+    }
+}
