@@ -69,12 +69,10 @@ const PHASES: [&str; 8] = [
 const BYTES_PER_RANK: [(&str, f64); 3] =
     [("init", 37.0), ("a first window", 28.2), ("a second window", 24.2)];
 
-/// The greatest exponent of the number of messages. Between 250 and 1000 ranks, log2 n has 0.16. The
+/// The greatest exponent of the number of messages, and of the memory beside those tables. Between
+/// 250 and 1000 ranks, log2 n has 0.16: a rank deals with so many peers, and has a queue for each. The
 /// data of many ranks are announced first, which makes three messages of one.
-const MESSAGES: f64 = 0.4;
-
-/// The greatest exponent of the memory beside those tables.
-const MEMORY: f64 = 0.1;
+const EXPONENT: f64 = 0.4;
 
 /// Bytes that a phase may allocate without notice: buffers grow and shrink.
 const NOISE: f64 = 4096.0;
@@ -218,12 +216,12 @@ fn grown_too_fast(small: &Job, large: &Job) -> Vec<String> {
         let table =
             BYTES_PER_RANK.iter().find(|(of, _)| of == name).map_or(0.0, |(_, bytes)| *bytes);
         let rest = |job: &Job| job.costs[at].bytes - table * f64::from(job.ranks);
-        for (what, from, to, most) in [
-            ("messages", from.messages.max(1.0), to.messages.max(1.0), MESSAGES),
-            ("memory", rest(small).max(NOISE), rest(large).max(NOISE), MEMORY),
+        for (what, from, to) in [
+            ("messages", from.messages.max(1.0), to.messages.max(1.0)),
+            ("memory", rest(small).max(NOISE), rest(large).max(NOISE)),
         ] {
             let exponent = (to / from).ln() / more.ln();
-            if exponent > most {
+            if exponent > EXPONENT {
                 lines.push(format!("{what} of {name}: exponent {exponent:.2} {between}"));
             }
         }
