@@ -16,6 +16,9 @@ pub struct Arguments {
     /// Prints mpi.h
     #[arg(long, conflicts_with = "abi")]
     header: bool,
+    /// Lists the constants of the ABI with their values
+    #[arg(long, conflicts_with_all = ["abi", "header"])]
+    constants: bool,
 }
 
 /// Prints the information; the status is 1 if standard output can't be written.
@@ -24,6 +27,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     let printed = match arguments {
         Arguments { abi: true, .. } => print_abi(&mut out),
         Arguments { header: true, .. } => out.write_all(longshore_abi_table::header().as_bytes()),
+        Arguments { constants: true, .. } => print_constants(&mut out),
         _ => print(&mut out),
     };
     match printed {
@@ -77,6 +81,16 @@ fn print_abi(out: &mut impl Write) -> io::Result<()> {
         counted.map(|function| function.widths().len()).sum()
     };
     writeln!(out, "{} of {} functions are written", number(false), number(true))
+}
+
+fn print_constants(out: &mut impl Write) -> io::Result<()> {
+    let sections = longshore_abi_table::constants().iter();
+    for constant in sections.flat_map(|section| section.constants()) {
+        if let Some(number) = constant.number() {
+            writeln!(out, "{} {number}", constant.name())?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(feature = "fabric")]
