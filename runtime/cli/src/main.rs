@@ -1,15 +1,21 @@
 //! The command `longshore`: one module for each subcommand.
 
 mod bench;
+mod cc;
 mod demo;
 mod info;
 mod inspect;
+mod install;
+mod mpiexec;
 mod representation;
 mod run;
 
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use cc::Language;
 use clap::{Parser, Subcommand};
 
 /// One-sided communication between machines with different data representations.
@@ -27,6 +33,10 @@ enum Command {
     Inspect(inspect::Arguments),
     Demo(demo::Arguments),
     Bench(bench::Arguments),
+    Cc(cc::Arguments),
+    /// Compiles programs in C++ for MPI, and links them
+    Cxx(cc::Arguments),
+    Install(install::Arguments),
     #[command(hide = true)]
     Agent(run::Agent),
     #[command(hide = true)]
@@ -36,7 +46,16 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
+    let mut words = std::env::args_os();
+    let name = words.next().map(PathBuf::from).unwrap_or_default();
+    // The names that `install` gives the command beside its own.
+    let arguments = match name.file_name().and_then(OsStr::to_str) {
+        Some("mpicc") => return cc::run(Language::C, words.collect()),
+        Some("mpicxx" | "mpic++") => return cc::run(Language::Cxx, words.collect()),
+        Some("mpiexec" | "mpirun") => Arguments::parse_from(mpiexec::translate(words.collect())),
+        _ => Arguments::parse(),
+    };
+    match arguments.command {
         Command::Run(arguments) => run::main(arguments),
         Command::Info(arguments) => info::main(arguments),
         Command::Inspect(arguments) => inspect::main(arguments),
@@ -45,6 +64,9 @@ fn main() -> ExitCode {
         Command::Example(example) => example.main(),
         Command::Bench(arguments) => bench::main(arguments),
         Command::BenchRank(rank) => rank.main(),
+        Command::Cc(arguments) => cc::main(Language::C, arguments),
+        Command::Cxx(arguments) => cc::main(Language::Cxx, arguments),
+        Command::Install(arguments) => install::main(arguments),
     }
 }
 

@@ -1,0 +1,167 @@
+//! `longshore install`: lays out the command, its other names, the C interface, manual pages and
+//! completions under a prefix.
+
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs};
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+/// Installs the command, the C interface, manual pages and completions
+///
+/// Under PREFIX are afterwards: bin/longshore and, as names of it, mpicc, mpicxx, mpic++, mpiexec and
+/// mpirun; lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h; and under share, manual
+/// pages and the completions of shells. Files that are there are replaced.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The folder, such as /usr/local. It is made if it isn't there
+    #[arg(value_name = "PREFIX")]
+    prefix: PathBuf,
+}
+
+/// The names under which the command is another one.
+const NAMES: [&str; 5] = ["mpicc", "mpicxx", "mpic++", "mpiexec", "mpirun"];
+
+/// The library of the C interface, as programs name it.
+const LIBRARY: &str = "libmpi_abi.so.1";
+
+/// Installs everything; the status is 1 if something can't be written or found.
+pub fn main(arguments: Arguments) -> ExitCode {
+    let done = fs::create_dir_all(&arguments.prefix)
+        .map_err(|error| at(error, &arguments.prefix))
+        .and_then(|()| arguments.prefix.canonicalize())
+        .and_then(|prefix| install(&prefix).map(|()| prefix));
+    match done {
+        Ok(prefix) => {
+            let path = prefix.display();
+            let told =
+                crate::print(&format!("installed under {path}: try {path}/bin/mpicc -show\n"));
+            if told.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("longshore: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The prefix under which this command is installed.
+///
+/// # Errors
+/// It isn't installed.
+pub fn prefix() -> io::Result<PathBuf> {
+    let program = env::current_exe()?;
+    let prefix = program.parent().and_then(Path::parent);
+    let prefix = prefix.filter(|prefix| prefix.join("include/mpi.h").exists());
+    prefix.map(Path::to_owned).ok_or_else(|| {
+        let what = format!(
+            "{} isn't installed, so there is no mpi.h for it: run `longshore install PREFIX`, and \
+             then PREFIX/bin/mpicc",
+            program.display()
+        );
+        io::Error::new(io::ErrorKind::NotFound, what)
+    })
+}
+
+fn install(prefix: &Path) -> io::Result<()> {
+    let program = env::current_exe()?;
+    let library = library(&program)?;
+    place(&prefix.join("bin/longshore"), |path| fs::copy(&program, path).map(drop))?;
+    for name in NAMES {
+        place(&prefix.join("bin").join(name), |path| symlink("longshore", path))?;
+    }
+    place(&prefix.join("lib").join(LIBRARY), |path| fs::copy(&library, path).map(drop))?;
+    place(&prefix.join("lib/libmpi_abi.so"), |path| symlink(LIBRARY, path))?;
+    write(&prefix.join("include/mpi.h"), longshore_abi_table::header().as_bytes())?;
+    write(&prefix.join("lib/pkgconfig/longshore.pc"), PKG_CONFIG.as_bytes())?;
+    manual(&prefix.join("share/man/man1"))?;
+    completions(&prefix.join("share"))
+}
+
+/// The library of the C interface: where cargo builds it beside the command, or where it is
+/// installed.
+fn library(program: &Path) -> io::Result<PathBuf> {
+    let folder = program.parent().unwrap_or(Path::new("."));
+    let places = [folder.join("libmpi_abi.so"), folder.join("../lib").join(LIBRARY)];
+    places.iter().find(|place| place.exists()).cloned().ok_or_else(|| {
+        let what = format!(
+            "the C interface isn't at {}: build it by `cargo build -p longshore-abi`, with the same \
+             --release or --profile as longshore",
+            places[0].display()
+        );
+        io::Error::new(io::ErrorKind::NotFound, what)
+    })
+}
+
+const PKG_CONFIG: &str = concat!(
+    "prefix=${pcfiledir}/../..\n",
+    "includedir=${prefix}/include\n",
+    "libdir=${prefix}/lib\n",
+    "\n",
+    "Name: longshore\n",
+    "Description: MPI's standard ABI on Longshore\n",
+    "Version: ",
+    env!("CARGO_PKG_VERSION"),
+    "\n",
+    "Cflags: -I${includedir}\n",
+    "Libs: -L${libdir} -Wl,-rpath,${libdir} -lmpi_abi\n",
+);
+
+/// A manual page of the command and of each subcommand.
+fn manual(folder: &Path) -> io::Result<()> {
+    let mut command = crate::Arguments::command().disable_help_subcommand(true);
+    command.build();
+    let shown = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned();
+    let pages: Vec<clap::Command> = std::iter::once(command.clone()).chain(shown).collect();
+    for page in pages {
+        // `longshore-run`: the name that the page is about, too.
+        let name = page.get_display_name().unwrap_or(page.get_name());
+        let path = folder.join(format!("{name}.1"));
+        let mut text = Vec::new();
+        clap_mangen::Man::new(page).render(&mut text)?;
+        write(&path, &text)?;
+    }
+    Ok(())
+}
+
+fn completions(share: &Path) -> io::Result<()> {
+    for (shell, place) in [
+        (Shell::Bash, "bash-completion/completions/longshore"),
+        (Shell::Zsh, "zsh/site-functions/_longshore"),
+        (Shell::Fish, "fish/vendor_completions.d/longshore.fish"),
+    ] {
+        let mut text = Vec::new();
+        let mut command = crate::Arguments::command();
+        clap_complete::generate(shell, &mut command, "longshore", &mut text);
+        write(&share.join(place), &text)?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+    place(path, |path| fs::write(path, text))
+}
+
+/// Makes a file under another name, and then gives it its own: a program that runs keeps the old
+/// one.
+fn place(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let placed = || {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut new = path.as_os_str().to_owned();
+        new.push(".new");
+        let new = PathBuf::from(new);
+        let _ = fs::remove_file(&new);
+        make(&new)?;
+        fs::rename(&new, path)
+    };
+    placed().map_err(|error| at(error, path))
+}
+
+fn at(error: io::Error, path: &Path) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}

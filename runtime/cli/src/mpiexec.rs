@@ -1,0 +1,123 @@
+//! `mpiexec` and `mpirun`: `longshore run` with the options that the MPI standard and other
+//! implementations have (MPI-5.0 section 11.5).
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use clap::CommandFactory;
+
+/// Makes the command line of `longshore run` of one of `mpiexec`. Options that only `longshore run`
+/// has stay as they are.
+pub fn translate(words: Vec<OsString>) -> Vec<OsString> {
+    let parts: Vec<Part> = words.split(|word| word == ":").map(Part::parse).collect();
+    let everywhere: Vec<OsString> =
+        parts.iter().flat_map(|part| part.everywhere.iter().cloned()).collect();
+    let mut line: Vec<OsString> = vec!["longshore".into(), "run".into()];
+    for (number, part) in parts.into_iter().enumerate() {
+        if number > 0 {
+            line.push(":".into());
+        }
+        line.extend(part.options);
+        for assignment in &everywhere {
+            line.extend(["-x".into(), assignment.clone()]);
+        }
+        line.extend(part.program);
+    }
+    line
+}
+
+/// A part of a job, between two ':'.
+#[derive(Default)]
+struct Part {
+    /// The options of the part, in the words of `longshore run`.
+    options: Vec<OsString>,
+    /// Variables for all parts.
+    everywhere: Vec<OsString>,
+    /// The program and its arguments.
+    program: Vec<OsString>,
+}
+
+impl Part {
+    fn parse(words: &[OsString]) -> Part {
+        let mut part = Part::default();
+        let mut words = words.iter().cloned();
+        while let Some(word) = words.next() {
+            if !word.as_bytes().starts_with(b"-") {
+                part.program.push(word);
+                part.program.extend(words);
+                break;
+            }
+            match word.to_str() {
+                Some("-n" | "-np" | "--np" | "--n") => part.take("-n", words.next()),
+                Some("-host" | "-hosts" | "--hosts" | "-H") => part.take("--host", words.next()),
+                Some("-wdir" | "-wd" | "--wd") => part.take("--wdir", words.next()),
+                Some("-env") => {
+                    let assignment = assignment(words.next(), words.next());
+                    part.take("-x", assignment);
+                }
+                Some("-genv") => {
+                    let assignment = assignment(words.next(), words.next());
+                    part.everywhere.extend(assignment);
+                }
+                Some("-l" | "-prepend-rank" | "--tag-output") => {
+                    part.options.push("--label".into());
+                }
+                _ => {
+                    let value = if takes_value(&word) { words.next() } else { None };
+                    part.options.push(word);
+                    part.options.extend(value);
+                }
+            }
+        }
+        part
+    }
+
+    fn take(&mut self, option: &str, value: Option<OsString>) {
+        self.options.push(option.into());
+        self.options.extend(value);
+    }
+}
+
+/// `NAME=VALUE` of the two words of -env.
+fn assignment(name: Option<OsString>, value: Option<OsString>) -> Option<OsString> {
+    let (name, value) = (name?, value?);
+    Some(OsString::from_vec([name.as_bytes(), b"=", value.as_bytes()].concat()))
+}
+
+/// Whether the next word is the value of this option of `longshore run`.
+fn takes_value(option: &OsStr) -> bool {
+    let command = crate::Arguments::command();
+    let Some(run) = command.find_subcommand("run") else { return false };
+    let named = |argument: &&clap::Arg| {
+        let long = argument.get_long().map(|name| format!("--{name}"));
+        let short = argument.get_short().map(|name| format!("-{name}"));
+        [long, short].iter().flatten().any(|name| OsStr::new(name) == option)
+    };
+    let argument = run.get_arguments().find(named);
+    argument.is_some_and(|argument| {
+        argument.get_action().takes_values() && !argument.is_require_equals_set()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_other_launchers_are_translated() {
+        for (given, made) in [
+            ("-n 4 ./a -n 2", "-n 4 ./a -n 2"),
+            ("-np 2 ./a : -np 3 ./b x", "-n 2 ./a : -n 3 ./b x"),
+            ("-genv A 1 -n 1 ./a : -env B 2 ./b", "-n 1 -x A=1 ./a : -x B=2 -x A=1 ./b"),
+            ("-host x,y -wdir /tmp -l ./a", "--host x,y --wdir /tmp --label ./a"),
+            ("--timeout 5 --check -np 2 ./a", "--timeout 5 --check -n 2 ./a"),
+            ("--wdir /tmp -x A=1 ./a", "--wdir /tmp -x A=1 ./a"),
+            ("-np", "-n"),
+        ] {
+            let words = given.split_whitespace().map(OsString::from).collect();
+            let line = translate(words);
+            let line: Vec<_> = line[2..].iter().map(|word| word.to_string_lossy()).collect();
+            assert_eq!(line.join(" "), made, "{given}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `longshore install`, and the command under the names that it makes.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder with the command and a library beside it, as cargo builds them. Tests of the real
+/// library are in C.
+fn built(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(folder.join("built")).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_longshore"), folder.join("built/longshore")).unwrap();
+    fs::write(folder.join("built/libmpi_abi.so"), "a library").unwrap();
+    folder
+}
+
+fn run(program: PathBuf, words: &[&str]) -> Output {
+    // A compiler that shows its words.
+    Command::new(program).args(words).env("LONGSHORE_CC", "echo").output().unwrap()
+}
+
+fn text(output: &[u8]) -> &str {
+    std::str::from_utf8(output).unwrap()
+}
+
+#[test]
+fn install_lays_out_a_prefix_whose_commands_work() {
+    let folder = built("install");
+    let prefix = folder.join("a prefix");
+    for _ in 0..2 {
+        let done = run(folder.join("built/longshore"), &["install", prefix.to_str().unwrap()]);
+        assert!(done.status.success(), "{}", text(&done.stderr));
+    }
+    let place = |name: &str| prefix.join(name);
+    assert_eq!(fs::read(place("lib/libmpi_abi.so")).unwrap(), b"a library");
+    assert!(fs::read_to_string(place("include/mpi.h")).unwrap().contains("MPI_Win_create("));
+    assert!(fs::read_to_string(place("lib/pkgconfig/longshore.pc")).unwrap().contains("-lmpi_abi"));
+    let page = fs::read_to_string(place("share/man/man1/longshore-run.1")).unwrap();
+    assert!(page.contains("longshore\\-run") && page.contains("watchdog"), "{page}");
+    for completion in [
+        "bash-completion/completions/longshore",
+        "zsh/site-functions/_longshore",
+        "fish/vendor_completions.d/longshore.fish",
+    ] {
+        let script = fs::read_to_string(place("share").join(completion)).unwrap();
+        assert!(script.contains("watchdog"), "{completion}");
+    }
+    let mode = fs::metadata(place("bin/mpirun")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o111, 0o111);
+
+    let compiled = run(place("bin/mpicc"), &["-O2", "a.c", "-o", "a"]);
+    let include = place("include").display().to_string();
+    let libraries = place("lib").display().to_string();
+    let words =
+        format!("-I{include} -O2 a.c -o a -L{libraries} -Wl,-rpath,{libraries} -lmpi_abi\n");
+    assert_eq!(text(&compiled.stdout), words);
+    let shown = run(place("bin/mpicc"), &["-show", "-c", "a.c"]);
+    assert_eq!(text(&shown.stdout), format!("echo '-I{include}' -c a.c\n"));
+
+    let echo = ["-np", "2", "-genv", "LETTER", "b", "sh", "-c", "echo $LETTER"];
+    let job = run(place("bin/mpiexec"), &echo);
+    assert_eq!((text(&job.stdout), job.status.code()), ("b\nb\n", Some(0)));
+}
+
+#[test]
+fn commands_that_lack_something_say_what_to_do() {
+    let folder = built("uninstalled");
+    let compiled = run(folder.join("built/longshore"), &["cc", "a.c"]);
+    assert_eq!(compiled.status.code(), Some(1));
+    assert!(text(&compiled.stderr).contains("run `longshore install PREFIX`"));
+    fs::remove_file(folder.join("built/libmpi_abi.so")).unwrap();
+    let prefix = folder.join("prefix");
+    let done = run(folder.join("built/longshore"), &["install", prefix.to_str().unwrap()]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(text(&done.stderr).contains("cargo build -p longshore-abi"));
+    assert!(!prefix.join("bin").exists());
+}
