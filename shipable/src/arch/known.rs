@@ -1,5 +1,9 @@
-//! The representations of known machines. `ci/check-architectures` verifies these numbers with real
-//! compilers.
+//! The representations of known machines, and which of them a compilation target has: one table.
+//!
+//! `ci/check-architectures` verifies the numbers with real compilers. docs/architectures.md
+//! describes how to add a machine.
+
+use std::ffi::{c_char, c_long, c_longlong};
 
 use super::{Architecture, ByteOrder, FloatFormat, Fortran, StructRule, Width};
 
@@ -19,10 +23,63 @@ const fn fortran(double_align: u8) -> Fortran {
     }
 }
 
-impl Architecture {
+/// The table. An entry has the constant's name, the names for users (the first one is shown), the
+/// compilation targets by a `cfg` predicate, and the representation. Targets that differ only by
+/// name share an entry.
+macro_rules! architectures {
+    ($(
+        $(#[$doc:meta])*
+        $constant:ident = [$name:literal $(, $alias:literal)*] for ($($target:tt)+) {
+            $($field:tt)+
+        }
+    )*) => {
+        impl Architecture {
+            $(
+                $(#[$doc])*
+                pub const $constant: Architecture = Architecture { name: $name, $($field)+ };
+            )*
+
+            /// The representation of the compilation target.
+            pub const NATIVE: Architecture = NATIVE;
+
+            /// Every architecture with a name.
+            pub const fn all() -> &'static [Architecture] {
+                ALL
+            }
+        }
+
+        static ALL: &[Architecture] = &[$(Architecture::$constant),*];
+
+        /// Alternative names that compilers and distributions use.
+        pub(super) const ALIASES: &[(&str, Architecture)] = &[
+            ("native", Architecture::NATIVE),
+            $($(($alias, Architecture::$constant),)*)*
+        ];
+
+        $(
+            #[cfg($($target)+)]
+            const NATIVE: Architecture = Architecture::$constant;
+        )*
+
+        #[cfg(not(any($($($target)+),*)))]
+        compile_error!(
+            "shipable doesn't know how this compilation target represents data: add its sizes, \
+             alignments and formats to the table in shipable/src/arch/known.rs, as \
+             docs/architectures.md describes"
+        );
+        // Otherwise the error above would be followed by others, about a missing name.
+        #[cfg(not(any($($($target)+),*)))]
+        const NATIVE: Architecture = Architecture::X86_64;
+    };
+}
+
+architectures! {
     /// x86-64 Linux: LP64, x87's long double in 16 bytes.
-    pub const X86_64: Architecture = Architecture {
-        name: "x86-64",
+    X86_64 = ["x86-64", "x86_64", "amd64"] for (all(
+        target_arch = "x86_64",
+        target_pointer_width = "64",
+        not(windows),
+    )) {
         order: ByteOrder::Little,
         char: w(1, 1),
         short: w(2, 2),
@@ -39,12 +96,11 @@ impl Architecture {
         fortran: fortran(8),
         quad_align: 16,
         char_signed: true,
-        rule: StructRule::Natural,
-    };
+        rule: StructRule::Natural
+    }
 
     /// i686 Linux: ILP32; in structs, long long and double align to 4; long double takes 12 bytes.
-    pub const I686: Architecture = Architecture {
-        name: "i686",
+    I686 = ["i686", "i386", "x86"] for (all(target_arch = "x86", target_os = "linux")) {
         long: w(4, 4),
         long_long: w(8, 4),
         pointer: w(4, 4),
@@ -52,60 +108,88 @@ impl Architecture {
         long_double: w(12, 4),
         fortran: fortran(4),
         ..Architecture::X86_64
-    };
+    }
 
     /// s390x Linux: big-endian LP64, binary128 aligned to 8.
-    pub const S390X: Architecture = Architecture {
-        name: "s390x",
+    S390X = ["s390x"] for (target_arch = "s390x") {
         order: ByteOrder::Big,
         long_double: w(16, 8),
         long_double_format: FloatFormat::Binary128,
         quad_align: 8,
         char_signed: false,
         ..Architecture::X86_64
-    };
+    }
 
     /// aarch64 Linux: LP64, binary128. riscv64 Linux has the same representation.
-    pub const AARCH64: Architecture = Architecture {
-        name: "aarch64",
+    AARCH64 = ["aarch64", "arm64", "riscv64"] for (any(
+        all(
+            target_arch = "aarch64",
+            target_os = "linux",
+            target_endian = "little",
+            target_pointer_width = "64",
+        ),
+        target_arch = "riscv64",
+    )) {
         long_double_format: FloatFormat::Binary128,
         char_signed: false,
         ..Architecture::X86_64
-    };
+    }
 
     /// aarch64 macOS: LP64, long double is double.
-    pub const MACOS: Architecture = Architecture {
-        name: "macos",
+    MACOS = ["macos", "aarch64-macos"] for (all(target_arch = "aarch64", target_vendor = "apple")) {
         long_double: w(8, 8),
         long_double_format: FloatFormat::Binary64,
         ..Architecture::X86_64
-    };
+    }
 
     /// ppc64le Linux with IBM's double-double.
-    pub const PPC64LE: Architecture = Architecture {
-        name: "ppc64le",
+    PPC64LE = ["ppc64le", "powerpc64le", "ppc64el"] for (all(
+        target_arch = "powerpc64",
+        target_endian = "little",
+        target_env = "gnu",
+    )) {
         long_double_format: FloatFormat::DoubleDouble,
         char_signed: false,
         ..Architecture::X86_64
-    };
+    }
 
     /// ppc64 Linux, big-endian, with IBM's double-double.
-    pub const PPC64: Architecture =
-        Architecture { name: "ppc64", order: ByteOrder::Big, ..Architecture::PPC64LE };
+    PPC64 = ["ppc64", "powerpc64"] for (all(
+        target_arch = "powerpc64",
+        target_endian = "big",
+        target_os = "linux",
+        target_env = "gnu",
+    )) {
+        order: ByteOrder::Big,
+        ..Architecture::PPC64LE
+    }
+
+    /// ppc Linux, 32-bit big-endian: ILP32 with IBM's double-double.
+    PPC = ["ppc", "powerpc"] for (all(
+        target_arch = "powerpc",
+        target_endian = "big",
+        target_env = "gnu",
+    )) {
+        long: w(4, 4),
+        pointer: w(4, 4),
+        ..Architecture::PPC64
+    }
 
     /// Windows x86-64: LLP64, wchar_t of 2 bytes, long double is double.
-    pub const WIN64: Architecture = Architecture {
-        name: "win64",
+    WIN64 = ["win64", "windows"] for (all(target_arch = "x86_64", target_env = "msvc")) {
         long: w(4, 4),
         wchar: w(2, 2),
         long_double: w(8, 8),
         long_double_format: FloatFormat::Binary64,
         ..Architecture::X86_64
-    };
+    }
 
     /// armhf Linux: ILP32, long double is double.
-    pub const ARMHF: Architecture = Architecture {
-        name: "armhf",
+    ARMHF = ["armhf", "arm", "armv7", "armel"] for (all(
+        target_arch = "arm",
+        target_endian = "little",
+        not(target_vendor = "apple"),
+    )) {
         long: w(4, 4),
         pointer: w(4, 4),
         long_double: w(8, 8),
@@ -113,19 +197,65 @@ impl Architecture {
         quad_align: 8,
         char_signed: false,
         ..Architecture::X86_64
-    };
+    }
 
     /// mips o32 Linux: big-endian ILP32, long double is double.
-    pub const MIPS: Architecture = Architecture {
-        name: "mips",
+    MIPS = ["mips"] for (all(
+        any(target_arch = "mips", target_arch = "mips32r6"),
+        target_endian = "big",
+    )) {
         order: ByteOrder::Big,
         char_signed: true,
         ..Architecture::ARMHF
-    };
+    }
+
+    /// mipsel o32 Linux: little-endian ILP32, long double is double.
+    MIPSEL = ["mipsel"] for (all(
+        any(target_arch = "mips", target_arch = "mips32r6"),
+        target_endian = "little",
+    )) {
+        order: ByteOrder::Little,
+        ..Architecture::MIPS
+    }
+
+    /// sparc64 Linux: big-endian LP64, binary128. mips64 n64 Linux has the same representation.
+    SPARC64 = ["sparc64", "mips64"] for (any(
+        target_arch = "sparc64",
+        all(any(target_arch = "mips64", target_arch = "mips64r6"), target_endian = "big"),
+    )) {
+        order: ByteOrder::Big,
+        long_double_format: FloatFormat::Binary128,
+        ..Architecture::X86_64
+    }
+
+    /// sparc Linux, 32-bit: big-endian ILP32, binary128 aligned to 8.
+    SPARC = ["sparc"] for (target_arch = "sparc") {
+        long: w(4, 4),
+        pointer: w(4, 4),
+        long_double: w(16, 8),
+        quad_align: 8,
+        ..Architecture::SPARC64
+    }
+
+    /// loongarch64 Linux: little-endian LP64, binary128. mips64el n64 Linux has the same
+    /// representation.
+    LOONGARCH64 = ["loongarch64", "mips64el"] for (any(
+        target_arch = "loongarch64",
+        all(any(target_arch = "mips64", target_arch = "mips64r6"), target_endian = "little"),
+    )) {
+        order: ByteOrder::Little,
+        ..Architecture::SPARC64
+    }
+
+    /// riscv32 Linux: ILP32, binary128.
+    RISCV32 = ["riscv32"] for (target_arch = "riscv32") {
+        long: w(4, 4),
+        pointer: w(4, 4),
+        ..Architecture::AARCH64
+    }
 
     /// m68k Linux: big-endian ILP32, no alignment above 2, a 96-bit long double.
-    pub const M68K: Architecture = Architecture {
-        name: "m68k",
+    M68K = ["m68k"] for (target_arch = "m68k") {
         order: ByteOrder::Big,
         char: w(1, 1),
         short: w(2, 2),
@@ -148,12 +278,11 @@ impl Architecture {
         },
         quad_align: 2,
         char_signed: true,
-        rule: StructRule::Natural,
-    };
+        rule: StructRule::Natural
+    }
 
     /// AIX in 32 bits: the power struct rule, wchar_t of 2 bytes, long double is double.
-    pub const AIX32: Architecture = Architecture {
-        name: "aix32",
+    AIX32 = ["aix32"] for (any()) {
         order: ByteOrder::Big,
         long: w(4, 4),
         pointer: w(4, 4),
@@ -164,28 +293,25 @@ impl Architecture {
         char_signed: false,
         rule: StructRule::Power,
         ..Architecture::X86_64
-    };
+    }
 
     /// AIX in 64 bits: the power struct rule, long double is double.
-    pub const AIX64: Architecture = Architecture {
-        name: "aix64",
+    AIX64 = ["aix64"] for (all(target_arch = "powerpc64", target_os = "aix")) {
         long: w(8, 8),
         pointer: w(8, 8),
         wchar: w(4, 4),
         ..Self::AIX32
-    };
+    }
 
     /// AIX in 64 bits with double-double as long double, an option of its compilers.
-    pub const AIX64_LDBL128: Architecture = Architecture {
-        name: "aix64-ldbl128",
+    AIX64_LDBL128 = ["aix64-ldbl128"] for (any()) {
         long_double: w(16, 16),
         long_double_format: FloatFormat::DoubleDouble,
         ..Self::AIX64
-    };
+    }
 
     /// external32 (MPI-5.0 section 14.5.2): big-endian and unpadded, long in 4 bytes.
-    pub const EXTERNAL32: Architecture = Architecture {
-        name: "external32",
+    EXTERNAL32 = ["external32"] for (any()) {
         order: ByteOrder::Big,
         char: w(1, 1),
         short: w(2, 1),
@@ -208,13 +334,12 @@ impl Architecture {
         },
         quad_align: 1,
         char_signed: true,
-        rule: StructRule::Natural,
-    };
+        rule: StructRule::Natural
+    }
 
     /// XDR (RFC 4506): big-endian, in units of 4 bytes. Bytes are packed, and the item after them
     /// is aligned.
-    pub const XDR: Architecture = Architecture {
-        name: "xdr",
+    XDR = ["xdr"] for (any()) {
         order: ByteOrder::Big,
         char: w(4, 4),
         short: w(4, 4),
@@ -237,79 +362,25 @@ impl Architecture {
         },
         quad_align: 4,
         char_signed: true,
-        rule: StructRule::Natural,
-    };
-
-    /// The representation of the compilation target.
-    pub const NATIVE: Architecture = NATIVE;
-
-    /// Every architecture with a name.
-    pub const fn all() -> &'static [Architecture] {
-        &ALL
+        rule: StructRule::Natural
     }
 }
 
-static ALL: [Architecture; 16] = [
-    Architecture::X86_64,
-    Architecture::I686,
-    Architecture::S390X,
-    Architecture::AARCH64,
-    Architecture::MACOS,
-    Architecture::PPC64LE,
-    Architecture::PPC64,
-    Architecture::WIN64,
-    Architecture::ARMHF,
-    Architecture::MIPS,
-    Architecture::M68K,
-    Architecture::AIX32,
-    Architecture::AIX64,
-    Architecture::AIX64_LDBL128,
-    Architecture::EXTERNAL32,
-    Architecture::XDR,
-];
-
-/// Alternative names that compilers and distributions use.
-pub(super) const ALIASES: &[(&str, Architecture)] = &[
-    ("native", Architecture::NATIVE),
-    ("x86_64", Architecture::X86_64),
-    ("amd64", Architecture::X86_64),
-    ("i386", Architecture::I686),
-    ("x86", Architecture::I686),
-    ("arm64", Architecture::AARCH64),
-    ("riscv64", Architecture::AARCH64),
-    ("aarch64-macos", Architecture::MACOS),
-    ("powerpc64le", Architecture::PPC64LE),
-    ("powerpc64", Architecture::PPC64),
-    ("windows", Architecture::WIN64),
-    ("arm", Architecture::ARMHF),
-    ("armv7", Architecture::ARMHF),
-];
-
-#[cfg(all(target_arch = "x86_64", not(windows)))]
-const NATIVE: Architecture = Architecture::X86_64;
-#[cfg(all(target_arch = "x86_64", target_env = "msvc"))]
-const NATIVE: Architecture = Architecture::WIN64;
-#[cfg(all(target_arch = "x86", not(windows)))]
-const NATIVE: Architecture = Architecture::I686;
-#[cfg(target_arch = "s390x")]
-const NATIVE: Architecture = Architecture::S390X;
-#[cfg(any(all(target_arch = "aarch64", target_os = "linux"), target_arch = "riscv64"))]
-const NATIVE: Architecture = Architecture::AARCH64;
-#[cfg(all(target_arch = "aarch64", target_vendor = "apple"))]
-const NATIVE: Architecture = Architecture::MACOS;
-#[cfg(all(target_arch = "powerpc64", target_endian = "little"))]
-const NATIVE: Architecture = Architecture::PPC64LE;
-#[cfg(all(target_arch = "powerpc64", target_endian = "big", not(target_os = "aix")))]
-const NATIVE: Architecture = Architecture::PPC64;
-#[cfg(target_arch = "arm")]
-const NATIVE: Architecture = Architecture::ARMHF;
-#[cfg(target_arch = "mips")]
-const NATIVE: Architecture = Architecture::MIPS;
-#[cfg(target_arch = "m68k")]
-const NATIVE: Architecture = Architecture::M68K;
-
-// Some targets exist in both byte orders, but only one of them is known here.
-const _: () = assert!(
-    NATIVE.order as u8 == ByteOrder::NATIVE as u8,
-    "the representation chosen for this target has the other byte order: add the target's to arch/known.rs, and choose it there"
-);
+// The compiler of this crate agrees with the table.
+const _: () = {
+    const fn agrees(width: Width, size: usize, align: usize) -> bool {
+        width.size as usize == size && width.align as usize == align
+    }
+    assert!(
+        NATIVE.order as u8 == ByteOrder::NATIVE as u8
+            && agrees(NATIVE.pointer, size_of::<usize>(), align_of::<usize>())
+            && agrees(NATIVE.short, size_of::<i16>(), align_of::<i16>())
+            && agrees(NATIVE.int, size_of::<i32>(), align_of::<i32>())
+            && agrees(NATIVE.long, size_of::<c_long>(), align_of::<c_long>())
+            && agrees(NATIVE.long_long, size_of::<c_longlong>(), align_of::<c_longlong>())
+            && agrees(NATIVE.double, size_of::<f64>(), align_of::<f64>())
+            && NATIVE.char_signed == (c_char::MIN != 0),
+        "the compiler represents data otherwise than the entry for this target says: correct its \
+         `for` or its sizes in the table in shipable/src/arch/known.rs"
+    );
+};

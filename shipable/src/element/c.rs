@@ -174,33 +174,38 @@ truth! { Bool: 1 }
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-#[cfg_attr(target_arch = "m68k", repr(align(2)))]
-#[cfg_attr(target_arch = "x86", repr(align(4)))]
-#[cfg_attr(
-    any(
-        target_arch = "s390x",
-        target_arch = "arm",
-        target_arch = "mips",
-        target_vendor = "apple",
-        target_env = "msvc"
-    ),
-    repr(align(8))
-)]
-#[cfg_attr(
-    all(
-        any(
-            target_arch = "x86_64",
-            target_arch = "aarch64",
-            target_arch = "riscv64",
-            target_arch = "powerpc64"
-        ),
-        not(any(target_vendor = "apple", target_env = "msvc"))
-    ),
-    repr(align(16))
-)]
-pub struct LongDouble([u8; LONG_DOUBLE]);
+pub struct LongDouble([u8; LONG_DOUBLE], [<Aligned<LONG_DOUBLE_ALIGN> as Aligner>::Unit; 0]);
 
 const LONG_DOUBLE: usize = Architecture::NATIVE.width_of(Basic::LongDouble).size as usize;
+const LONG_DOUBLE_ALIGN: usize = Architecture::NATIVE.width_of(Basic::LongDouble).align as usize;
+
+/// An alignment that the table of architectures chooses: an attribute takes only a literal.
+struct Aligned<const ALIGN: usize>;
+
+trait Aligner {
+    /// A type of this alignment and without bytes.
+    type Unit: Copy + std::fmt::Debug;
+}
+
+macro_rules! aligners {
+    ($($align:literal $unit:ident;)*) => {
+        $(
+            #[derive(Clone, Copy, Debug)]
+            #[repr(align($align))]
+            pub struct $unit;
+
+            impl Aligner for Aligned<$align> {
+                type Unit = $unit;
+            }
+        )*
+    };
+}
+
+mod unit {
+    use super::{Aligned, Aligner};
+
+    aligners! { 2 By2; 4 By4; 8 By8; 16 By16; }
+}
 
 impl LongDouble {
     /// The nearest double.
@@ -224,7 +229,7 @@ impl From<f64> for LongDouble {
         let mut bytes = [0; LONG_DOUBLE];
         convert(Basic::Double, &value.to_ne_bytes(), Basic::LongDouble, &mut bytes)
             .expect("every format of long double can hold every double");
-        LongDouble(bytes)
+        LongDouble(bytes, [])
     }
 }
 
