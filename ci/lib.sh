@@ -18,6 +18,35 @@ have() { command -v "$1" >/dev/null 2>&1; }
 SKIPPED=77
 skip() { say "skipped: $*"; exit "$SKIPPED"; }
 
+# The architectures that ci/cross builds for: name, Rust's target, the prefix of GNU's tools, the
+# emulator, the package of the C library, and the architecture of Debian's package of Rust's standard
+# library. "-" is no emulator, since this machine runs i686, and no such package, so that ci/setup
+# builds the library.
+CROSS=(
+    "s390x s390x-unknown-linux-gnu s390x-linux-gnu qemu-s390x-static libc6-dev-s390x-cross s390x"
+    "i686 i686-unknown-linux-gnu i686-linux-gnu - libc6-dev-i386-cross i386"
+    "aarch64 aarch64-unknown-linux-gnu aarch64-linux-gnu qemu-aarch64-static libc6-dev-arm64-cross arm64"
+    "powerpc powerpc-unknown-linux-gnu powerpc-linux-gnu qemu-ppc-static libc6-dev-powerpc-cross -"
+    "armhf armv7-unknown-linux-gnueabihf arm-linux-gnueabihf qemu-arm-static libc6-dev-armhf-cross armhf"
+    "ppc64le powerpc64le-unknown-linux-gnu powerpc64le-linux-gnu qemu-ppc64le-static libc6-dev-ppc64el-cross ppc64el"
+    "riscv64 riscv64gc-unknown-linux-gnu riscv64-linux-gnu qemu-riscv64-static libc6-dev-riscv64-cross -"
+)
+
+# The names of these architectures.
+crosses() { printf '%s\n' "${CROSS[@]%% *}"; }
+
+# Sets cross_target, cross_gnu, cross_qemu, cross_libc and cross_std to the row of an architecture.
+# Fails if there is none.
+cross_row() {
+    local row
+    for row in "${CROSS[@]}"; do
+        [ "${row%% *}" = "$1" ] || continue
+        read -r _ cross_target cross_gnu cross_qemu cross_libc cross_std <<<"$row"
+        return 0
+    done
+    return 1
+}
+
 # The examples that run as jobs: all programs except the one that makes the input of another.
 examples() { basename -s .rs examples/src/bin/*.rs | grep -vx make-shipments; }
 
@@ -68,13 +97,16 @@ apt_install() {
 # Checks that the tools that ci/cross needs for an architecture exist, otherwise skips the step.
 # Steps that call ci/cross where a failure would be hidden call this first.
 cross_tools() {
-    local architecture
+    local architecture cross_target cross_gnu cross_qemu cross_libc cross_std
     [ -e "$DEBIAN_RUST/complete" ] || ci/setup rust || skip "no Rust $MSRV in $DEBIAN_RUST"
     for architecture in "$@"; do
         [ "$architecture" != host ] || continue
-        have "$architecture-linux-gnu-gcc" || skip "no $architecture-linux-gnu-gcc"
-        [ -e "/usr/$architecture-linux-gnu/lib/libc.a" ] || skip "no C library for $architecture"
-        [ "$architecture" != s390x ] || have qemu-s390x-static || skip "no qemu-s390x-static"
+        cross_row "$architecture" || die "no such architecture: $architecture"
+        [ -e "$DEBIAN_RUST/std/$architecture" ] || ci/setup "$architecture" ||
+            skip "no standard library of Rust $MSRV for $architecture in $DEBIAN_RUST"
+        have "$cross_gnu-gcc" || skip "no $cross_gnu-gcc"
+        [ -e "/usr/$cross_gnu/lib/libc.a" ] || skip "no C library for $architecture"
+        [ "$cross_qemu" = - ] || have "$cross_qemu" || skip "no $cross_qemu"
     done
 }
 
