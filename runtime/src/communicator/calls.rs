@@ -11,7 +11,6 @@ use std::sync::{MutexGuard, PoisonError};
 use shipable::reduce::Op;
 
 use super::Communicator;
-use super::operator::Operator;
 use crate::engine::{Channel, OtherCall};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -65,11 +64,8 @@ impl Call {
 
     /// The call by a predefined operation. An operation of the program has no number that other
     /// ranks could compare.
-    pub(super) fn by(self, op: Operator<'_>) -> Call {
-        match op {
-            Operator::Predefined(op) => Call { op: Some(op), ..self },
-            Operator::User(_) => self,
-        }
+    pub(super) fn by(self, op: Option<Op>) -> Call {
+        Call { op, ..self }
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -224,7 +220,7 @@ mod tests {
     fn codes_stand_for_calls() {
         for name in NAMES {
             let call = Call::new(name);
-            for call in [call, call.with_root(0), call.with_root(-1).by(Op::Max.into())] {
+            for call in [call, call.with_root(0), call.with_root(-1).by(Some(Op::Max))] {
                 assert_eq!(Call::of_code(call.code()), Some(call));
             }
         }
@@ -236,7 +232,7 @@ mod tests {
     fn calls_are_named_by_their_numbers() {
         let mut calls = Calls { last: i32::MAX as u32 - 1, ..Calls::default() };
         calls.begin(Call::new("barrier"));
-        calls.begin(Call::new("reduce").by(Op::Sum.into()).with_root(2));
+        calls.begin(Call::new("reduce").by(Some(Op::Sum)).with_root(2));
         assert_eq!(calls.current().0, 0);
         assert_eq!(calls.describe(i32::MAX), format!("barrier (call {})", i32::MAX));
         assert_eq!(calls.describe(0), "reduce by MPI_SUM with root 2 (call 0)");

@@ -27,6 +27,16 @@ pub enum Operator<'o> {
     User(&'o UserOp<'o>),
 }
 
+impl Operator<'_> {
+    /// The operation, if it is a predefined one.
+    pub(super) fn predefined(self) -> Option<Op> {
+        match self {
+            Operator::Predefined(op) => Some(op),
+            Operator::User(_) => None,
+        }
+    }
+}
+
 impl From<Op> for Operator<'_> {
     fn from(op: Op) -> Self {
         Operator::Predefined(op)

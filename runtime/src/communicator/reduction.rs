@@ -56,7 +56,7 @@ impl Communicator {
         root: i32,
     ) -> Result<()> {
         let (data, mut room, op) = (data.into(), room.into(), op.into());
-        let call = Call::new("reduce").by(op).with_root(root);
+        let call = Call::new("reduce").by(op.predefined()).with_root(root);
         let sample = self.sample_operands(&data, &mut room);
         self.collective(call, sample, Activity::Reduce, || {
             let root = self.root(root)?;
@@ -96,12 +96,17 @@ impl Communicator {
     ) -> Result<()> {
         let (data, mut room, op) = (data.into(), room.into(), op.into());
         let sample = self.sample_operands(&data, &mut room);
-        self.collective(Call::new("allreduce").by(op), sample, Activity::Reduce, || {
-            let (total, failed) = self.total(data, &mut room, op)?;
-            let total = self.participants().broadcast(total)?;
-            failed.map_or(Ok(()), Err)?;
-            self.unpack_whole(room, &total)
-        })
+        self.collective(
+            Call::new("allreduce").by(op.predefined()),
+            sample,
+            Activity::Reduce,
+            || {
+                let (total, failed) = self.total(data, &mut room, op)?;
+                let total = self.participants().broadcast(total)?;
+                failed.map_or(Ok(()), Err)?;
+                self.unpack_whole(room, &total)
+            },
+        )
     }
 
     /// Combines the elements of this rank and all lower ranks by an operation (MPI-5.0 section
@@ -167,7 +172,7 @@ impl Communicator {
         inclusive: bool,
     ) -> Result<()> {
         let sample = self.sample_operands(&data, &mut room);
-        self.collective(Call::new(call).by(op), sample, Activity::Scan, || {
+        self.collective(Call::new(call).by(op.predefined()), sample, Activity::Scan, || {
             let (combining, mine, failed) = self.operands(data, &mut room, op);
             let mut before: Option<Vec<u8>> = None;
             let mut whole = mine.clone();
@@ -262,7 +267,7 @@ impl Communicator {
         op: Operator<'_>,
     ) -> Result<()> {
         let sample = self.sample_operands(&data, &mut room);
-        self.collective(Call::new(call).by(op), sample, Activity::Reduce, || {
+        self.collective(Call::new(call).by(op.predefined()), sample, Activity::Reduce, || {
             let in_place = matches!(data.what, What::InPlace);
             let (combining, mine, failed) = self.operands(data, &mut room, op);
             let combine = |held, heard: Vec<u8>, _| self.combined(&combining, held, &heard);

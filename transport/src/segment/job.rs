@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::layout::REMARK;
 use super::{Segment, SegmentError};
 use crate::atomics::{Acquire, Le32, Relaxed, Release, SeqCst};
 use crate::futex;
@@ -171,7 +170,8 @@ impl Segment {
         let version = remark.version.load(Relaxed);
         // Odd before the first word is written; pairs with the barrier in `remarked`.
         remark.version.store_before_loads(version | 1);
-        let ends = (0..=text.len().min(REMARK)).rev();
+        let room = size_of_val(&remark.text);
+        let ends = (0..=text.len().min(room)).rev();
         let end = ends.into_iter().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
         let text = &text.as_bytes()[..end];
         for (word, bytes) in remark.text.iter().zip(text.chunks(4)) {
@@ -189,7 +189,7 @@ impl Segment {
     pub fn remarked(&self, rank: u32) -> Option<String> {
         let (block, remark) = (self.block(rank)?, self.remark_of(rank)?);
         let version = remark.version.load(Acquire); // Pairs with the release in `remark`.
-        let len = (remark.len.load(Relaxed) as usize).min(REMARK);
+        let len = (remark.len.load(Relaxed) as usize).min(size_of_val(&remark.text));
         let mut text: Vec<u8> =
             remark.text.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
         text.truncate(len);
