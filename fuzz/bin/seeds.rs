@@ -4,13 +4,14 @@
 use std::path::Path;
 
 use longshore::fuzzing::Target;
+use longshore::launcher::Launcher;
 use longshore::wire::Kind;
 use longshore_transport::RankState;
 use longshore_transport::protocol::challenge::{Greeting, NONCE};
 use longshore_transport::protocol::frame;
 use shipable::flat::{self, CommunicatorDescription};
 use shipable::reduce::Op;
-use shipable::{Architecture, Datatype, Form};
+use shipable::{Architecture, Basic, Datatype, Form};
 
 /// One type of each constructor, portable and locale-specific ones.
 fn datatypes() -> shipable::Result<Vec<Datatype>> {
@@ -49,6 +50,21 @@ const FRAMES: [&[u8]; 3] = [
     &[0, 40, 0, 0, 0, 2, 0, 0, 2, 0, 0, 2, 2],
     &[4, 0, 4, 0, 0, 4, 9, 0, 0, 0, 3, 2, 0, 0, 0, 4, 1, 0, 0, 0],
     &[1, 0, 40, 0, 0, 0, 1, 0, 0, 0, 2],
+];
+
+/// Lines of PMI-1 that ranks send.
+const PMI: [&str; 11] = [
+    "cmd=init pmi_version=1 pmi_subversion=1",
+    "cmd=get_maxes",
+    "cmd=get_appnum",
+    "cmd=get_universe_size",
+    "cmd=get_my_kvsname",
+    "cmd=put kvsname=longshore key=a value=b",
+    "cmd=get kvsname=longshore key=a",
+    "cmd=get kvsname=longshore key=PMI_process_mapping",
+    "cmd=barrier_in",
+    "cmd=finalize",
+    "cmd=abort exitcode=7",
 ];
 
 /// A frame with the long header: kind, tag, context, operation, displacement, count, form, length,
@@ -196,6 +212,27 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     for (index, frames) in FRAMES.iter().enumerate() {
         write("frame", index, frames)?;
+    }
+    let step = |speaker: u8, said: &[u8]| {
+        [&[speaker][..], &(said.len() as u16).to_le_bytes(), said].concat()
+    };
+    let steps = [step(0, &Launcher::agent_seed()), step(1, &Launcher::launcher_seed())];
+    write("launcher", 0, &steps.concat())?;
+    let lines = PMI.iter().enumerate().map(|(index, line)| {
+        let rank = index as u8 % 2;
+        step(2 + 4 * rank, format!("{line}\n").as_bytes())
+    });
+    write("launcher", 1, &lines.collect::<Vec<_>>().concat())?;
+    write("launcher", 2, &[step(2, b"cmd=barrier_in\n"), step(7, b""), step(3, b"")].concat())?;
+    let all = Architecture::all().len() as u8;
+    for (index, basic) in Basic::ALL.iter().enumerate() {
+        for op in Op::ALL.iter().filter(|op| op.check((*basic).into()).is_ok()) {
+            let (number, kind) = (index as u8, op.wire());
+            let start = [kind, basic.wire(), number % all, kind % all, number % 3, 3 * kind + 1];
+            let operands = (0..600u32).map(|byte| (byte * 7 % 5) as u8);
+            let bytes: Vec<u8> = start.into_iter().chain(operands).collect();
+            write("reduce", index * 100 + usize::from(kind), &bytes)?;
+        }
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ impl Target {
         };
         let hello = Hello {
             protocol: PROTOCOL,
-            secret: SECRET.to_vec(),
+            secret: SECRET.to_vec().into(),
             founding: None,
             ranks: vec![(1, introduction)],
         };

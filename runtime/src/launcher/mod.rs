@@ -30,6 +30,8 @@
 
 mod agent;
 mod cause;
+#[cfg(fuzzing)]
+mod fuzzing;
 mod guard;
 mod local;
 mod message;
@@ -47,6 +49,8 @@ use std::io;
 use std::time::Duration;
 
 pub use agent::serve;
+#[cfg(fuzzing)]
+pub use fuzzing::Launcher;
 pub use guard::{Control, guarded, is_ignored};
 
 use crate::job::{Checking, OnDeath, Progress, Routes};
