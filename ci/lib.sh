@@ -19,9 +19,9 @@ SKIPPED=77
 skip() { say "skipped: $*"; exit "$SKIPPED"; }
 
 # The architectures that ci/cross builds for: name, Rust's target, the prefix of GNU's tools, the
-# emulator, the package of the C library, and the architecture of Debian's package of Rust's standard
-# library. "-" is no emulator, since this machine runs i686, and no such package, so that ci/setup
-# builds the library.
+# emulator, the package of the C library, and the architecture of Debian's package of Rust's
+# standard library. "-" is no emulator, since this machine runs i686, and no such package, so that
+# ci/setup builds the library.
 CROSS=(
     "s390x s390x-unknown-linux-gnu s390x-linux-gnu qemu-s390x-static libc6-dev-s390x-cross s390x"
     "i686 i686-unknown-linux-gnu i686-linux-gnu - libc6-dev-i386-cross i386"

@@ -64,14 +64,15 @@ const PHASES: [&str; 8] = [
     "free",
 ];
 
-/// The bytes that a phase keeps for each rank of the job: tables with an entry for each. Other phases
-/// keep none. The first window also makes the simulated link keep the last frame, of 4 bytes a rank.
+/// The bytes that a phase keeps for each rank of the job: tables with an entry for each. Other
+/// phases keep none. The first window also makes the simulated link keep the last frame, of 4 bytes
+/// a rank.
 const BYTES_PER_RANK: [(&str, f64); 3] =
     [("init", 37.0), ("a first window", 28.2), ("a second window", 24.2)];
 
 /// The greatest exponent of the number of messages, and of the memory beside those tables. Between
-/// 250 and 1000 ranks, log2 n has 0.16: a rank deals with so many peers, and has a queue for each. The
-/// data of many ranks are announced first, which makes three messages of one.
+/// 250 and 1000 ranks, log2 n has 0.16: a rank deals with so many peers, and has a queue for each.
+/// The data of many ranks are announced first, which makes three messages of one.
 const EXPONENT: f64 = 0.4;
 
 /// Bytes that a phase may allocate without notice: buffers grow and shrink.

@@ -230,8 +230,8 @@ impl Communicator {
         self.call("sendrecv", Activity::Receive, source, || both().map_err(place))
     }
 
-    /// Sends data to one rank, and replaces it by data from another (MPI-5.0 section 3.10). The data
-    /// is buffered until it is sent.
+    /// Sends data to one rank, and replaces it by data from another (MPI-5.0 section 3.10). The
+    /// data is buffered until it is sent.
     ///
     /// ```
     /// # let rank = longshore::init()?;

@@ -1,5 +1,6 @@
-//! Loom models of the words in the segment (ring, locks, callers, states, notes): all interleavings, within bounds. Run them with
-//! `RUSTFLAGS="--cfg loom" cargo test -p longshore-transport --release --test loom`.
+//! Loom models of the words in the segment (ring, locks, callers, states, notes): all
+//! interleavings, within bounds. Run them with `RUSTFLAGS="--cfg loom" cargo test -p
+//! longshore-transport --release --test loom`.
 #![cfg(loom)]
 #![allow(unsafe_code)]
 

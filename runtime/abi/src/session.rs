@@ -1,8 +1,8 @@
 //! Sessions (MPI-5.0 section 11.3).
 //!
 //! All sessions of a process, and the world of MPI_Init, have one rank of the job. It joins with
-//! the first of them, and leaves with MPI_Finalize. A process without MPI_Init leaves when it exits,
-//! since another session may begin until then.
+//! the first of them, and leaves with MPI_Finalize. A process without MPI_Init leaves when it
+//! exits, since another session may begin until then.
 #![allow(unsafe_code)]
 
 use std::sync::{Arc, Once};

@@ -49,7 +49,8 @@ pub struct Arguments {
     /// Interfaces: scope, pointer (calls with pointers and committed types), or all
     #[arg(long, value_name = "INTERFACE,...", value_parser = interfaces)]
     by: Option<Several<By>>,
-    /// Threads that divide a pack, an unpack or a copy: numbers, with commas in between. [default: 1]
+    /// Threads that divide a pack, an unpack or a copy: numbers, with commas in between. [default:
+    /// 1]
     #[arg(long, value_name = "N,...", value_parser = numbers_of_threads)]
     threads: Option<Several<u32>>,
     /// Sizes in bytes, from 1 to 64M, such as 8,4K,1M. Named types have sizes of their own

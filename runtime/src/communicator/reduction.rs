@@ -45,8 +45,8 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// OP for an operation that isn't defined on the type. TYPE for a predefined operation on a type
-    /// of several predefined types. Otherwise the errors of [`gather`](Communicator::gather).
+    /// OP for an operation that isn't defined on the type. TYPE for a predefined operation on a
+    /// type of several predefined types. Otherwise the errors of [`gather`](Communicator::gather).
     #[track_caller]
     pub fn reduce<'a, 'b, 'o>(
         &self,

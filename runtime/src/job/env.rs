@@ -57,8 +57,8 @@ pub const ROUTE: &str = "LONGSHORE_ROUTE";
 pub const ADVERSARY: &str = "LONGSHORE_ADVERSARY";
 /// `on` (default) or `off`, or 1 or 0: whether a thread answers peers while the program computes.
 pub const PROGRESS: &str = "LONGSHORE_PROGRESS";
-/// A number, or `off`: the threads that divide long transfers of datatypes. Otherwise the cores that
-/// the rank may use, divided by the ranks that share them.
+/// A number, or `off`: the threads that divide long transfers of datatypes. Otherwise the cores
+/// that the rank may use, divided by the ranks that share them.
 pub const THREADS: &str = "LONGSHORE_THREADS";
 /// `end` (default) or `report`: the effect of a rank's death on the other ranks.
 pub const ON_DEATH: &str = "LONGSHORE_ON_DEATH";

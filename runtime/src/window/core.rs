@@ -611,8 +611,8 @@ impl Core {
         set().map_err(|error| self.failed(error, CALL, None, caller))
     }
 
-    /// The rank whose memory is asked for, and the memory, which is empty where this rank can't load
-    /// from it. With PROC_NULL it is the first rank whose memory isn't empty.
+    /// The rank whose memory is asked for, and the memory, which is empty where this rank can't
+    /// load from it. With PROC_NULL it is the first rank whose memory isn't empty.
     #[track_caller]
     pub(super) fn shared_query(&self, rank: i32) -> Result<(&Target, Span)> {
         let (peers, memory) = (self.parts.peers(), self.parts.memory());

@@ -379,8 +379,8 @@ impl Compiler<'_> {
         self.settle(wanted, seen)
     }
 
-    /// Records the bounds of the node that was added last: those `wanted` by the datatype, and those
-    /// `seen` by a reader of the form if they may differ.
+    /// Records the bounds of the node that was added last: those `wanted` by the datatype, and
+    /// those `seen` by a reader of the form if they may differ.
     #[inline]
     fn settle(&mut self, wanted: Bounds, seen: Option<Bounds>) -> Result<u32> {
         let index = u32::try_from(self.layouts.len())

@@ -1,8 +1,8 @@
 //! Compilation of regular types: arrays of arrays of a scalar, and structs of scalars.
 //!
-//! Most types are regular. Their nodes can't be equal, their subtrees aren't shared, and a reader of
-//! the form computes the bounds that the datatype has. So their compilation needs none of the tables
-//! of [`compile`](super::compile), whose form it makes (docs/tuning.md, "Regular types").
+//! Most types are regular. Their nodes can't be equal, their subtrees aren't shared, and a reader
+//! of the form computes the bounds that the datatype has. So their compilation needs none of the
+//! tables of [`compile`](super::compile), whose form it makes (docs/tuning.md, "Regular types").
 
 use super::node::{Field, Node, Placed, Span};
 use super::vectors::{Vector, Vectors};
@@ -12,8 +12,8 @@ use crate::basic::Leaf;
 use crate::bounds::{self, Bounds};
 use crate::datatype::{Datatype, Node as Constructor, Order};
 
-/// Compiles a regular type. Appends the nodes of its form to `nodes`, and their bounds to `layouts`.
-/// `None` if a type isn't regular, if it is empty, or if a number is large.
+/// Compiles a regular type. Appends the nodes of its form to `nodes`, and their bounds to
+/// `layouts`. `None` if a type isn't regular, if it is empty, or if a number is large.
 pub(super) fn compile(
     datatype: &Datatype,
     architecture: &Architecture,

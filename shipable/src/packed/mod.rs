@@ -111,8 +111,8 @@ impl Committed {
         self.pack_in(None, memory, count, packed, position, representation)
     }
 
-    /// The [`pack`](Committed::pack) of the same arguments. A long transfer is divided among the threads
-    /// of a pool, except in XDR.
+    /// The [`pack`](Committed::pack) of the same arguments. A long transfer is divided among the
+    /// threads of a pool, except in XDR.
     ///
     /// # Errors
     ///
@@ -173,8 +173,8 @@ impl Committed {
         self.unpack_in(None, packed, position, memory, count, representation)
     }
 
-    /// The [`unpack`](Committed::unpack) of the same arguments. A long transfer is divided among the threads
-    /// of a pool, except in XDR.
+    /// The [`unpack`](Committed::unpack) of the same arguments. A long transfer is divided among
+    /// the threads of a pool, except in XDR.
     ///
     /// # Errors
     ///

@@ -14,7 +14,8 @@ use crate::form::vectors::{Stored, scaled};
 /// a leaf, or a struct of leaves. `None`, and any operations, if they aren't, or if they make more
 /// than blocks.
 ///
-/// Most types are, and need none of the lists of [`lower`](super::lower()) (docs/tuning.md, "Regular types").
+/// Most types are, and need none of the lists of [`lower`](super::lower()) (docs/tuning.md,
+/// "Regular types").
 pub(super) fn regular(
     nodes: &[Node],
     layouts: &[Bounds],

@@ -11,16 +11,16 @@
 //!    name    |  lap, without its highest 2 bits  | owner + 1 |      of k + 2 bits; 0: empty
 //! ```
 //!
-//! The ticket's low bits are the entry's place, so the word needs only its lap. A name repeats after
-//! 2^30 tickets, whatever `p` is. An entry has a name of every lap, since each ticket is given
-//! before the head moves past it. So the only name that a new ticket may replace is the one of the
-//! lap before. This is why a rank that was stopped for long, and comes with an old head, replaces
-//! no name of a later lap.
+//! The ticket's low bits are the entry's place, so the word needs only its lap. A name repeats
+//! after 2^30 tickets, whatever `p` is. An entry has a name of every lap, since each ticket is
+//! given before the head moves past it. So the only name that a new ticket may replace is the one
+//! of the lap before. This is why a rank that was stopped for long, and comes with an old head,
+//! replaces no name of a later lap.
 //!
 //! Every step is one compare-and-swap:
 //!
-//! 1. *Enter*: starting at the head, write (ticket, owner) into the first entry that has the name of
-//!    the lap before. This name is all of the queue's record of a waiter, so its death leaves no
+//! 1. *Enter*: starting at the head, write (ticket, owner) into the first entry that has the name
+//!    of the lap before. This name is all of the queue's record of a waiter, so its death leaves no
 //!    gap.
 //! 2. *Turn*: the ticket at the head has its turn. If its owner is dead, a later waiter passes it
 //!    over.

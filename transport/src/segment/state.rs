@@ -13,8 +13,8 @@
 //!
 //! A state that is taken still reads as before. A death without a code needs one step, and replaces
 //! a taken state too: the third step then fails, and nobody reads the code. So a marker that dies
-//! on the way blocks nobody who only knows that the rank is gone. Only the launcher marks codes, and
-//! the job ends with it.
+//! on the way blocks nobody who only knows that the rank is gone. Only the launcher marks codes,
+//! and the job ends with it.
 //!
 //! **Request to end the job.** Each rank has a word for its own code, and so has the launcher. The
 //! first request that names its rank in the job's word is the one that counts:

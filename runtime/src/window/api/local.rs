@@ -65,8 +65,8 @@ impl<'w> Local<'w> {
         Local { core, owner, span, native: !parts.process().me().emulated }
     }
 
-    /// The memory of a rank, as far as this rank can load from it. With PROC_NULL, that of the first
-    /// rank whose memory isn't empty.
+    /// The memory of a rank, as far as this rank can load from it. With PROC_NULL, that of the
+    /// first rank whose memory isn't empty.
     #[track_caller]
     pub(in crate::window) fn shared(core: &'w Core, rank: i32) -> Result<Local<'w>> {
         // The window keeps the memory mapped while this borrows the window.

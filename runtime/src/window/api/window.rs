@@ -281,8 +281,8 @@ impl<M> Window<M> {
     /// load from its own memory, and from that of like ranks that it reaches directly. The size is
     /// 0 where it can't, and in a dynamic window.
     ///
-    /// With PROC_NULL it is the memory of the lowest rank whose size isn't 0. If all sizes are 0, it
-    /// is that of rank 0.
+    /// With PROC_NULL it is the memory of the lowest rank whose size isn't 0. If all sizes are 0,
+    /// it is that of rank 0.
     ///
     /// As in MPI, the program must order conflicting loads and stores of different ranks. It can
     /// use a lock, a fence, or a barrier between two calls of [`sync`](Passive::sync).
