@@ -133,7 +133,7 @@ impl Report {
                 let word = |key| pairs(&line).find_map(|(of, word)| (of == key).then_some(word));
                 let default = |key| match key {
                     "by" => "scope",
-                    "hosts" => "1",
+                    "hosts" | "threads" => "1",
                     "offset" => "0",
                     _ => "",
                 };
@@ -211,10 +211,10 @@ mod tests {
             lines[0].ends_with(",contender,turn,low,median,high,line_before,line_after,validated")
         );
         assert!(lines[1].starts_with(
-            "put_latency,allocate,flush,8,d,,1,portable,scope,best,\"native,native\",1,0,2,"
+            "put_latency,allocate,flush,8,d,,1,portable,scope,best,\"native,native\",1,0,1,2,"
         ));
-        assert!(lines[0].contains(",arch,hosts,offset,ranks,"), "{}", lines[0]);
-        assert!(lines[2].contains(",\"native,native\",2,0,2,"), "{}", lines[2]);
+        assert!(lines[0].contains(",arch,hosts,offset,threads,ranks,"), "{}", lines[0]);
+        assert!(lines[2].contains(",\"native,native\",2,0,1,2,"), "{}", lines[2]);
         assert!(lines[1].contains(",Longshore,0,0.01,0.02,0.04,45,46,yes"), "{}", lines[1]);
     }
 }

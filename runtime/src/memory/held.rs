@@ -125,7 +125,7 @@ fn without_padding<T: Element>(elements: Vec<T>) -> Result<Vec<T>> {
     }
     let typed =
         |start: *mut T| Typed { program, count: count as u64, span: Span::of(start, count) };
-    Span::copy(typed(elements.as_ptr().cast_mut()), typed(clean.as_mut_ptr()))?;
+    Span::copy(typed(elements.as_ptr().cast_mut()), typed(clean.as_mut_ptr()), true)?;
     Ok(clean)
 }
 

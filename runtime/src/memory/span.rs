@@ -171,27 +171,29 @@ impl Span {
         datatype.unpack_in(pool, packed, position, memory, count, representation)
     }
 
-    /// Copies typed memory to typed memory; see [`copy`].
-    pub(crate) fn copy(from: Typed<'_>, to: Typed<'_>) -> shipable::Result<()> {
+    /// Copies typed memory to typed memory; see [`copy`]. Threads may divide it if `divided`.
+    pub(crate) fn copy(from: Typed<'_>, to: Typed<'_>, divided: bool) -> shipable::Result<()> {
         let (source, target) = ((from.program, from.count), (to.program, to.count));
         let length = source.0.stream_size().saturating_mul(source.1);
         let from = from.span.view().ok_or(OVERFLOW)?;
         let to = to.span.view_mut().ok_or(OVERFLOW)?;
-        match pool::of(target.0, length) {
+        match pool::of(target.0, length).filter(|_| divided) {
             Some(pool) => copy_in(pool, source, from, target, to),
             None => copy(source.0, source.1, from, target.0, target.1, to),
         }
     }
 
     /// Copies elements to the same displacements of other memory; see [`Program::mirror`].
+    /// Threads may divide it if `divided`.
     pub(crate) fn mirror(
         program: &Program,
         count: u64,
         from: Span,
         to: Span,
+        divided: bool,
     ) -> shipable::Result<()> {
         let (from, to) = (from.view().ok_or(OVERFLOW)?, to.view_mut().ok_or(OVERFLOW)?);
-        match pool::of(program, program.stream_size().saturating_mul(count)) {
+        match pool::of(program, program.stream_size().saturating_mul(count)).filter(|_| divided) {
             Some(pool) => program.mirror_in(pool, count, from, to),
             None => program.mirror(count, from, to),
         }

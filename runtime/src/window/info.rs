@@ -38,6 +38,10 @@ pub struct Info {
     pub alloc_shared_noncontig: bool,
     /// No rank locks the window: calls that lock are refused. Key `no_locks`: `true` or `false`.
     pub no_locks: bool,
+    /// One thread copies directly between this rank's memory and the window, however long the
+    /// transfer is. Otherwise idle cores help with long ones of irregular types. Key `no_threads`:
+    /// `true` or `false`.
+    pub no_threads: bool,
     /// The alignment of memory that the window allocates. Key `mpi_minimum_memory_alignment`: a
     /// power of two up to 4096.
     ///
@@ -158,7 +162,7 @@ impl fmt::Display for Ordering {
 
 impl Info {
     /// The known keys.
-    pub const KEYS: [&str; 8] = [
+    pub const KEYS: [&str; 9] = [
         "target_types",
         "accumulate_ordering",
         "accumulate_ops",
@@ -166,6 +170,7 @@ impl Info {
         "same_disp_unit",
         "alloc_shared_noncontig",
         "no_locks",
+        "no_threads",
         "mpi_minimum_memory_alignment",
     ];
 
@@ -185,6 +190,7 @@ impl Info {
             "same_disp_unit" => self.same_disp_unit.to_string(),
             "alloc_shared_noncontig" => self.alloc_shared_noncontig.to_string(),
             "no_locks" => self.no_locks.to_string(),
+            "no_threads" => self.no_threads.to_string(),
             "mpi_minimum_memory_alignment" => self.minimum_memory_alignment.0.to_string(),
             _ => return None,
         })
@@ -247,6 +253,7 @@ impl Info {
                 self.alloc_shared_noncontig = flag("alloc_shared_noncontig")?;
             }
             "no_locks" => self.no_locks = flag("no_locks")?,
+            "no_threads" => self.no_threads = flag("no_threads")?,
             "mpi_minimum_memory_alignment" => {
                 self.minimum_memory_alignment = Alignment::parse(value)?;
             }
@@ -283,7 +290,9 @@ mod tests {
 
     #[test]
     fn get_returns_the_value_that_was_set() {
-        let values = ["same_layout", "raw,waw", "same_op", "true", "true", "true", "true", "4096"];
+        let mut values = ["true"; Info::KEYS.len()];
+        values[..3].copy_from_slice(&["same_layout", "raw,waw", "same_op"]);
+        values[Info::KEYS.len() - 1] = "4096";
         let mut info = Info::default();
         for (key, value) in Info::KEYS.into_iter().zip(values) {
             assert_ne!(info.get(key).unwrap(), value);

@@ -66,6 +66,11 @@ impl Parts {
         self.info.get().target_types
     }
 
+    /// Whether several threads may divide a copy to or from a target's memory.
+    pub(super) fn may_divide(&self) -> bool {
+        !self.info.get().no_threads
+    }
+
     #[inline]
     pub(super) fn peers(&self) -> &Peers {
         &self.peers

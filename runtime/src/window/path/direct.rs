@@ -101,8 +101,10 @@ fn transfer(parts: &Parts, checked: &Checked<'_>, there: Span) -> Result<()> {
             CopyPlan::Run { origin, target, len } => {
                 near.span.copy_run(origin, far.span, target, len)
             }
-            CopyPlan::Walk if is_put => return Span::copy(near, far).map_err(conversion),
-            CopyPlan::Walk => return Span::copy(far, near).map_err(conversion),
+            CopyPlan::Walk => {
+                let (from, to) = if is_put { (near, far) } else { (far, near) };
+                return Span::copy(from, to, parts.may_divide()).map_err(conversion);
+            }
         };
         // The ranges were checked, but a span might be shorter than its owner announced.
         if copied { Ok(()) } else { Err(refused(displacement)) }
@@ -336,14 +338,17 @@ fn walk(
     let (program, near) = (datatype.compiled().native(), displaced(side)?);
     let Moved { near_count, far_count, .. } = *moved;
     let outcome = match (mirrors, is_put) {
-        (true, true) => Span::mirror(program, near_count, near, far),
-        (true, false) => Span::mirror(program, near_count, far, near),
+        (true, _) => {
+            let (from, to) = if is_put { (near, far) } else { (far, near) };
+            Span::mirror(program, near_count, from, to, parts.may_divide())
+        }
         (false, _) => {
             let near = Typed { program, count: near_count, span: near };
             let architecture = &parts.process().me().architecture;
             let copied = target_type.with_native(architecture, |program| {
                 let far = Typed { program, count: far_count, span: far };
-                Ok(if is_put { Span::copy(near, far) } else { Span::copy(far, near) })
+                let (from, to) = if is_put { (near, far) } else { (far, near) };
+                Ok(Span::copy(from, to, parts.may_divide()))
             });
             copied.ok()?
         }
