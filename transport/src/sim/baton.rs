@@ -166,12 +166,15 @@ impl Baton {
         let ranks = round.turns.len() as u32;
         for _ in 0..if ranks > PROBES { PROBES } else { 0 } {
             let rank = round.random.random_range(0..ranks);
-            if round.wake_of(rank, segment).is_some_and(|wake| wake <= round.now) {
+            let wake = round.turns[rank as usize].wake(rank, segment);
+            if wake.is_some_and(|wake| wake <= round.now) {
                 return Some(rank);
             }
         }
-        let wakes: Vec<_> =
-            (0..ranks).filter_map(|rank| Some((round.wake_of(rank, segment)?, rank))).collect();
+        let wakes: Vec<_> = (0..)
+            .zip(&round.turns)
+            .filter_map(|(rank, turn)| Some((turn.wake(rank, segment)?, rank)))
+            .collect();
         let (first, _) = *wakes.iter().min()?;
         round.now = round.now.max(first);
         let ready: Vec<_> = wakes.iter().filter(|(wake, _)| *wake <= round.now).collect();
@@ -179,10 +182,10 @@ impl Baton {
     }
 }
 
-impl Round {
-    /// The simulated time from which on a rank can run; `None` for one outside.
-    fn wake_of(&self, rank: u32, segment: &Segment) -> Option<Duration> {
-        match self.turns[rank as usize] {
+impl Turn {
+    /// The simulated time from which on the rank with this wish can run; `None` for one outside.
+    fn wake(&self, rank: u32, segment: &Segment) -> Option<Duration> {
+        match *self {
             Turn::Outside => None,
             Turn::Ready => Some(Duration::ZERO),
             Turn::Sleeping(_) if !segment.is_armed(rank) => Some(Duration::ZERO),

@@ -5,7 +5,7 @@
 
 mod baton;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -51,8 +51,40 @@ struct Shared {
     baton: Baton,
 }
 
-/// The frames under way, by receiver, then by sender. Of a large job few pairs of ranks have any.
-type Queues = Vec<BTreeMap<u32, VecDeque<Vec<u8>>>>;
+/// The frames under way to each rank.
+type Queues = Vec<Inbox>;
+
+/// The frames under way to a rank, with a queue for each rank that has sent to it. The queues are
+/// in ascending order of the senders, which are few in a large job.
+#[derive(Clone, Default)]
+struct Inbox(Vec<(u32, VecDeque<Vec<u8>>)>);
+
+impl Inbox {
+    fn place(&self, sender: u32) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&sender, |(sender, _)| *sender)
+    }
+
+    fn push(&mut self, sender: u32, frame: Vec<u8>) {
+        let at = self.place(sender).unwrap_or_else(|at| {
+            self.0.insert(at, (sender, VecDeque::new()));
+            at
+        });
+        self.0[at].1.push_back(frame);
+    }
+
+    /// The number of frames from a sender.
+    fn count(&self, sender: u32) -> usize {
+        self.place(sender).map_or(0, |at| self.0[at].1.len())
+    }
+
+    /// Takes the next frame. Senders take turns, from `first` on.
+    fn pop(&mut self, first: u32) -> Option<(u32, Vec<u8>)> {
+        let at = self.place(first).unwrap_or_else(|at| at);
+        let (before, after) = self.0.split_at_mut(at);
+        let mut queues = after.iter_mut().chain(before);
+        queues.find_map(|(sender, queue)| Some((*sender, queue.pop_front()?)))
+    }
+}
 
 /// The limits of a simulated job.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +126,7 @@ impl Cluster {
     /// [`SegmentError::Geometry`] for no rank or too many; [`SegmentError::System`].
     pub fn with_limits(ranks: u32, seed: u64, limits: Limits) -> Result<Self, SegmentError> {
         let segment = Segment::without_rings(ranks)?;
-        let queues = Mutex::new(vec![BTreeMap::new(); ranks as usize]);
+        let queues = Mutex::new(vec![Inbox::default(); ranks as usize]);
         let baton = Baton::new(ranks, seed, limits.time);
         Ok(Self { shared: Arc::new(Shared { segment, limits, queues, baton }) })
     }
@@ -195,9 +227,7 @@ impl Wire {
 
 impl Publish for Wire {
     fn publish(&mut self, bytes: &[u8]) {
-        let mut queues = self.queues();
-        queues[self.peer as usize].entry(self.rank).or_default().push_back(bytes.to_vec());
-        drop(queues);
+        self.queues()[self.peer as usize].push(self.rank, bytes.to_vec());
         let _ = self.shared.segment.ring(self.peer);
     }
 }
@@ -233,8 +263,7 @@ impl Link for SimLink {
         if state.is_gone() {
             return Err(LinkError::PeerGone { peer, state }.into());
         }
-        let under_way =
-            self.wire.queues()[peer as usize].get(&self.wire.rank).map_or(0, VecDeque::len);
+        let under_way = self.wire.queues()[peer as usize].count(self.wire.rank);
         if under_way >= frames {
             return Err(Refused::WouldBlock);
         }
@@ -248,19 +277,7 @@ impl Link for SimLink {
 
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
         let size = self.size();
-        let mut queues = self.wire.queues();
-        let here = &mut queues[self.wire.rank as usize];
-        let next = here.range(self.next..).chain(here.range(..self.next)).next();
-        let next = next.map(|(&peer, _)| peer);
-        let found = next.and_then(|peer| {
-            let queue = here.get_mut(&peer)?;
-            let bytes = queue.pop_front()?;
-            if queue.is_empty() {
-                here.remove(&peer);
-            }
-            Some((peer, bytes))
-        });
-        drop(queues);
+        let found = self.wire.queues()[self.wire.rank as usize].pop(self.next);
         let Some((peer, bytes)) = found else { return Ok(None) };
         self.next = (peer + 1) % size;
         self.current = bytes;
