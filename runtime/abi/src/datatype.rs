@@ -12,7 +12,7 @@ use longshore::{Bounds, Class, Datatype};
 use crate::arg::Address;
 use crate::constants as c;
 use crate::fault::{Fault, Result};
-use crate::handle::{Handle, Kind, Object, insert};
+use crate::handle::{Handle, Kind, Object, borrow_object, insert};
 use crate::keyval::{Attributes, Holder};
 use crate::lock::lock;
 use crate::object::Card;
@@ -60,6 +60,18 @@ impl Holder for Type {
     fn predefined_attribute(&self, _: c_int) -> Option<Address> {
         None
     }
+}
+
+/// The compiled form of a handle's type, if it is there already. Takes no reference.
+#[inline(always)]
+pub fn compiled(handle: Handle) -> Option<&'static longshore::Type> {
+    let datatype = match handle.is_predefined() {
+        true => {
+            &**PREDEFINED.get(handle.number().wrapping_sub(c::DATATYPE_NULL.number()))?.get()?
+        }
+        false => borrow_object::<Type>(handle)?,
+    };
+    datatype.committed.get()
 }
 
 impl Type {

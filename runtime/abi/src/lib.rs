@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The functions of a line of the table get their arguments checked and converted: handles as the
-//! objects behind them, counts of both versions as i64, pointers as the types of [`arg`]. They
-//! return their results, or a [`Fault`](fault::Fault).
+//! objects behind them, counts of both versions as i64, pointers as the types of `arg`. They
+//! return their results, or a `Fault`.
 
 // Some of what the functions to come need is there already.
 #![allow(dead_code)]
@@ -54,6 +54,7 @@ mod pack;
 mod probe;
 mod process;
 mod query;
+mod quick;
 mod request;
 mod rma;
 mod session;

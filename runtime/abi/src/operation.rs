@@ -61,6 +61,7 @@ impl Object for Op {
 }
 
 /// The operation of a predefined handle.
+#[inline]
 pub fn predefined(handle: Handle) -> Option<longshore::Op> {
     HANDLES.iter().find(|(known, _)| *known == handle).map(|(_, op)| *op)
 }

@@ -65,6 +65,12 @@ fn arithmetic(datatype: &Type) -> Result<Option<Arc<Type>>> {
     find::<Type>(integer).map(Some)
 }
 
+/// Whether a handle is that of a type which isn't a number for MPI, but is for programs.
+#[inline(always)]
+pub fn is_counted(handle: Handle) -> bool {
+    handle == crate::constants::CHAR
+}
+
 /// The types of both sides of an operation on values, where both are MPI_CHAR.
 fn arithmetic_both(one: &Type, other: &Type) -> Result<Option<(Arc<Type>, Arc<Type>)>> {
     Ok(arithmetic(one)?.zip(arithmetic(other)?))

@@ -17,7 +17,7 @@ use crate::keyval::{Attributes, Holder};
 use crate::lock::lock;
 use crate::object::Card;
 use crate::turn::Turn;
-use crate::{group, keyval};
+use crate::{group, keyval, state};
 
 /// A window.
 pub struct Win {
@@ -58,6 +58,15 @@ impl Object for Win {
 impl Win {
     pub fn card(&self) -> &Card {
         &self.card
+    }
+
+    /// The window, where only one thread calls; `None` where a turn has to be taken.
+    #[inline(always)]
+    pub fn alone(&self) -> Option<&Window> {
+        match state::is_threaded() {
+            true => None,
+            false => self.window.get(),
+        }
     }
 
     /// Runs a call on the window, when no other thread does.

@@ -56,8 +56,22 @@ fn export(out: &mut String, function: &Function, width: Width) {
     let result = function.result().map_or("c_int".to_owned(), |kind| kind.rust(width));
     let c_name = function.c_name(width);
     let inner = c_name.to_lowercase();
-    let inline = if function.has("quick") { "#[inline(always)]\n" } else { "" };
-    put(out, format_args!("{inline}unsafe fn {inner}({declared}) -> {result} {{\n"));
+    if function.has("quick") {
+        let quick = format!("crate::quick::{}", function.name().to_lowercase());
+        let arguments: Vec<String> = function.parameters().iter().map(Parameter::quick).collect();
+        let arguments = arguments.join(", ");
+        put(
+            out,
+            format_args!(
+                "#[inline(always)]\nunsafe fn {inner}({declared}) -> {result} {{\n    \
+                 match unsafe {{ {quick}({arguments}) }} {{\n        Some(code) => code,\n        \
+                 None => unsafe {{ {inner}_long({names}) }},\n    }}\n}}\n#[cold]\n\
+                 unsafe fn {inner}_long({declared}) -> {result} {{\n"
+            ),
+        );
+    } else {
+        put(out, format_args!("unsafe fn {inner}({declared}) -> {result} {{\n"));
+    }
     body(out, function, width);
     put(out, format_args!("}}\n"));
     for prefix in ["", "P"] {
@@ -73,7 +87,7 @@ fn export(out: &mut String, function: &Function, width: Width) {
 
 fn body(out: &mut String, function: &Function, width: Width) {
     let place = format!("crate::{}::{}", function.module(), function.name().to_lowercase());
-    if function.has("quick") || function.result().is_some() {
+    if function.result().is_some() {
         let arguments: Vec<String> = function.parameters().iter().map(Parameter::quick).collect();
         put(out, format_args!("    unsafe {{ {place}({}) }}\n", arguments.join(", ")));
         return;
@@ -253,7 +267,7 @@ impl Parameter {
         })
     }
 
-    /// The argument of a function that converts its arguments itself.
+    /// The argument of a function that checks its arguments itself.
     fn quick(&self) -> String {
         match self.kind().is_wide() && self.way() == Way::In && !self.kind().is_array() {
             true => format!("arg::number({})", self.name()),

@@ -1,0 +1,199 @@
+//! The quick way of operations on windows, and of what completes them.
+//!
+//! It takes no lock, reference count, thread-local or allocation: handles are borrowed, and the
+//! memo of the runtime's window has checked the operation before. Where anything is unusual, the
+//! function returns `None`, and the long way does all of the call.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use longshore::{Raw, Result};
+
+use crate::call::raise;
+use crate::datatype::compiled;
+use crate::fault::Raiser;
+use crate::handle::{Handle, borrow_object};
+use crate::operation::predefined;
+use crate::rma::is_counted;
+use crate::window::Win;
+
+/// The calls of a window.
+#[inline(always)]
+fn calls(win: Handle) -> Option<Raw<'static>> {
+    Some(borrow_object::<Win>(win)?.alone()?.raw())
+}
+
+/// The code of a call that was made.
+#[inline(always)]
+fn code(call: &'static str, win: Handle, outcome: Result<()>) -> Option<c_int> {
+    match outcome {
+        Ok(()) => Some(0),
+        Err(error) => Some(failed(call, win, error)),
+    }
+}
+
+#[cold]
+fn failed(call: &'static str, win: Handle, error: longshore::Error) -> c_int {
+    raise(call, Raiser::Win(win), &error.into())
+}
+
+/// Whether memory and rank are those of a usual operation.
+#[inline(always)]
+fn is_usual(memory: *const c_void, rank: c_int) -> bool {
+    !memory.is_null() && rank >= 0
+}
+
+/// # Safety
+/// The program's promises of MPI_Put.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub unsafe fn put(
+    origin: *const c_void,
+    count: i64,
+    datatype: Handle,
+    rank: c_int,
+    disp: i64,
+    target_count: i64,
+    target_type: Handle,
+    win: Handle,
+) -> Option<c_int> {
+    let (own, target, calls) = (compiled(datatype)?, compiled(target_type)?, calls(win)?);
+    if !is_usual(origin, rank) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let put = unsafe { calls.put(origin.cast(), count, own, rank, disp, target_count, target) };
+    code("MPI_Put", win, put)
+}
+
+/// # Safety
+/// The program's promises of MPI_Get.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub unsafe fn get(
+    result: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    rank: c_int,
+    disp: i64,
+    target_count: i64,
+    target_type: Handle,
+    win: Handle,
+) -> Option<c_int> {
+    let (own, target, calls) = (compiled(datatype)?, compiled(target_type)?, calls(win)?);
+    if !is_usual(result, rank) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let got = unsafe { calls.get(result.cast(), count, own, rank, disp, target_count, target) };
+    code("MPI_Get", win, got)
+}
+
+/// # Safety
+/// The program's promises of MPI_Accumulate.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub unsafe fn accumulate(
+    origin: *const c_void,
+    count: i64,
+    datatype: Handle,
+    rank: c_int,
+    disp: i64,
+    target_count: i64,
+    target_type: Handle,
+    op: Handle,
+    win: Handle,
+) -> Option<c_int> {
+    let (own, target, calls) = (compiled(datatype)?, compiled(target_type)?, calls(win)?);
+    if !is_usual(origin, rank) || target_count == 0 || is_counted(datatype) {
+        return None;
+    }
+    let op = predefined(op)?;
+    // SAFETY: the caller's promise.
+    let added = unsafe {
+        calls.accumulate(origin.cast(), count, own, rank, disp, target_count, target, op)
+    };
+    code("MPI_Accumulate", win, added)
+}
+
+/// # Safety
+/// The program's promises of MPI_Fetch_and_op.
+#[inline(always)]
+pub unsafe fn fetch_and_op(
+    origin: *const c_void,
+    result: *mut c_void,
+    datatype: Handle,
+    rank: c_int,
+    disp: i64,
+    op: Handle,
+    win: Handle,
+) -> Option<c_int> {
+    let (own, calls, op) = (compiled(datatype)?, calls(win)?, predefined(op)?);
+    if !is_usual(origin, rank) || result.is_null() || is_counted(datatype) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let fetched = unsafe { calls.fetch_and_op(origin.cast(), result.cast(), own, rank, disp, op) };
+    code("MPI_Fetch_and_op", win, fetched)
+}
+
+/// # Safety
+/// The program's promises of MPI_Compare_and_swap.
+#[inline(always)]
+pub unsafe fn compare_and_swap(
+    origin: *const c_void,
+    compare: *const c_void,
+    result: *mut c_void,
+    datatype: Handle,
+    rank: c_int,
+    disp: i64,
+    win: Handle,
+) -> Option<c_int> {
+    let (own, calls) = (compiled(datatype)?, calls(win)?);
+    let is_usual = is_usual(origin, rank) && !compare.is_null() && !result.is_null();
+    if !is_usual || is_counted(datatype) {
+        return None;
+    }
+    let (new, old) = (origin.cast(), compare.cast());
+    // SAFETY: the caller's promise.
+    let swapped = unsafe { calls.compare_and_swap(new, old, result.cast(), own, rank, disp) };
+    code("MPI_Compare_and_swap", win, swapped)
+}
+
+macro_rules! completing {
+    ($($name:ident $call:ident $text:literal;)*) => {
+        $(
+            /// # Safety
+            /// The program's promises of the call.
+            #[inline(always)]
+            pub unsafe fn $name(win: Handle) -> Option<c_int> {
+                code($text, win, calls(win)?.$call())
+            }
+        )*
+    };
+}
+
+completing! {
+    win_flush_all flush_all "MPI_Win_flush_all";
+    win_flush_local_all flush_local_all "MPI_Win_flush_local_all";
+}
+
+/// # Safety
+/// The program's promises of the call.
+#[inline(always)]
+pub unsafe fn win_flush(rank: c_int, win: Handle) -> Option<c_int> {
+    if rank < 0 {
+        return None;
+    }
+    code("MPI_Win_flush", win, calls(win)?.flush(rank))
+}
+
+/// # Safety
+/// The program's promises of the call.
+#[inline(always)]
+pub unsafe fn win_flush_local(rank: c_int, win: Handle) -> Option<c_int> {
+    if rank < 0 {
+        return None;
+    }
+    code("MPI_Win_flush_local", win, calls(win)?.flush_local(rank))
+}
