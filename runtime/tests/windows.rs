@@ -110,6 +110,43 @@ fn a_value_that_one_rank_stores_is_loaded_by_another() {
 }
 
 #[test]
+fn equal_lengths_match_between_like_ranks_of_the_same_layout() {
+    for routes in [Routes::Best, Routes::Message] {
+        let options = Options { routes, ..Options::default() };
+        run(2, &options, |rank| {
+            let (world, next) = (rank.world(), 1 - rank.world().rank());
+            let info = Info::default().set("target_types", "same_layout").unwrap();
+            let mut window = Window::allocate(world, 64, 1, &info).unwrap();
+            let long = rank.type_of::<i64>().unwrap();
+            let pairs = rank.commit(&Datatype::vector(2, 1, 2, &Datatype::int()).unwrap()).unwrap();
+            let bytes: Vec<u8> = (1..=16).collect();
+            window
+                .fence(|epoch| {
+                    epoch.put(&bytes[..], next, 0, 2, &long)?;
+                    epoch.put(&[7i64 << 32 | 5], next, 32, 1, &pairs)
+                })
+                .unwrap();
+            assert_eq!(window.local().bytes(0, 16).unwrap(), bytes);
+            let halves = [0, 8].map(|at| window.get::<i32>(32 + at).unwrap());
+            assert_eq!(halves, [7i64 << 32 | 5].map(|both| [both as i32, (both >> 32) as i32])[0]);
+            let mut back = [0u8; 8];
+            window.fence(|epoch| epoch.get(&mut back[..], next, 32, 1, &pairs)).unwrap();
+            assert_eq!(i64::from_ne_bytes(back), 7i64 << 32 | 5);
+            let error = window.fence(|epoch| epoch.put(&bytes[..15], next, 0, 2, &long));
+            assert_eq!(error.unwrap_err().class(), Class::Type);
+            window.free().unwrap();
+            // Without the policy, signatures are equal.
+            let mut strict = Window::allocate(world, 64, 1, &Info::default()).unwrap();
+            let error = strict.fence(|epoch| epoch.put(&bytes[..], next, 0, 2, &long));
+            assert_eq!(error.unwrap_err().class(), Class::Type);
+            strict.free().unwrap();
+            rank.finalize().unwrap();
+        })
+        .unwrap();
+    }
+}
+
+#[test]
 fn shared_query_of_any_flavor_reports_what_can_be_loaded() {
     run(2, &Options::default(), |rank| {
         let world = rank.world();

@@ -20,6 +20,15 @@ int main(int argc, char **argv) {
   CHECK(base[2] == before && base[5] == before + 30 && base[6] == 0);
   FAILS(MPI_ERR_ASSERT, MPI_Win_fence(1 << 20, win));
 
+  /* Signatures of equal length match between like ranks. */
+  char bytes[2 * sizeof(long)];
+  memset(bytes, 3, sizeof bytes);
+  OK(MPI_Win_fence(0, win));
+  OK(MPI_Put(bytes, sizeof bytes, MPI_BYTE, next, 12, 2, MPI_LONG, win));
+  FAILS(MPI_ERR_TYPE, MPI_Put(bytes, 3, MPI_BYTE, next, 12, 1, MPI_LONG, win));
+  OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+  CHECK(!memcmp(&base[12], bytes, sizeof bytes));
+
   /* A derived type of absolute addresses, from MPI_BOTTOM. */
   MPI_Datatype type;
   MPI_Aint address;

@@ -52,7 +52,7 @@ pub(super) fn check<'a>(
     let resolve = |(side, keeper): (Side<'_>, Keeper)| -> Result<Operand> {
         let elements = side.what.resolve(parts.process(), side.span)?;
         if settled.is_none() {
-            check_signatures(&elements, target_type, count)?;
+            check_signatures(parts, target, &elements, target_type, count)?;
         }
         Ok(Operand { elements, keeper })
     };
@@ -147,8 +147,15 @@ fn check_single(operation: &Operation<'_>) -> Result<()> {
     }
 }
 
-/// Rule 19.
-fn check_signatures(elements: &Elementwise, target_type: TargetType<'_>, count: u64) -> Result<()> {
+/// Rule 19. In a window that allows the same layout, sequences of equal length in bytes match
+/// between ranks of one representation: nothing is converted between them.
+fn check_signatures(
+    parts: &Parts,
+    target: &Target,
+    elements: &Elementwise,
+    target_type: TargetType<'_>,
+    count: u64,
+) -> Result<()> {
     let Elementwise { datatype, count: origin_count, .. } = elements;
     if let TargetType::Own(own) = target_type {
         if Arc::ptr_eq(own.compiled(), datatype) && count == *origin_count {
@@ -157,12 +164,21 @@ fn check_signatures(elements: &Elementwise, target_type: TargetType<'_>, count: 
     }
     let here = datatype.signature().repeat(*origin_count);
     let there = target_type.signature().repeat(count);
-    if here.is_none() || here != there {
-        let here = Items { count: *origin_count, form: datatype.form(), text: &**datatype };
-        let there = Items { count, form: target_type.form(), text: &target_type };
-        return Err(differ(&here, &there).into());
+    if here.is_some() && here == there {
+        return Ok(());
     }
-    Ok(())
+    let me = &parts.process().me().architecture;
+    if parts.policy() == Policy::SameLayout && target.architecture.same_representation(me) {
+        let bytes = |size: i64, count: u64| u64::try_from(size).ok()?.checked_mul(count);
+        let here = bytes(datatype.bounds().size, *origin_count);
+        let there = bytes(target_type.bounds_on(me)?.size, count);
+        if here.is_some() && here == there {
+            return Ok(());
+        }
+    }
+    let here = Items { count: *origin_count, form: datatype.form(), text: &**datatype };
+    let there = Items { count, form: target_type.form(), text: &target_type };
+    Err(differ(&here, &there).into())
 }
 
 /// Rule 21: the one predefined type of the items of all sides. `None` for puts and gets, and where
