@@ -43,6 +43,7 @@ mod environment;
 mod epoch;
 mod errhandler;
 mod error;
+mod extension;
 mod file;
 mod group;
 mod info;

@@ -16,8 +16,11 @@ pub struct Arguments {
     /// Prints mpi.h
     #[arg(long, conflicts_with = "abi")]
     header: bool,
-    /// Lists the constants of the ABI with their values
+    /// Prints mpix.h, which has functions that only Longshore has
     #[arg(long, conflicts_with_all = ["abi", "header"])]
+    own_header: bool,
+    /// Lists the constants of the ABI with their values
+    #[arg(long, conflicts_with_all = ["abi", "header", "own_header"])]
     constants: bool,
 }
 
@@ -27,6 +30,9 @@ pub fn main(arguments: Arguments) -> ExitCode {
     let printed = match arguments {
         Arguments { abi: true, .. } => print_abi(&mut out),
         Arguments { header: true, .. } => out.write_all(longshore_abi_table::header().as_bytes()),
+        Arguments { own_header: true, .. } => {
+            out.write_all(longshore_abi_table::own_header().as_bytes())
+        }
         Arguments { constants: true, .. } => print_constants(&mut out),
         _ => print(&mut out),
     };
@@ -77,10 +83,11 @@ fn print_abi(out: &mut impl Write) -> io::Result<()> {
         }
     }
     let number = |all: bool| -> usize {
-        let counted = functions.iter().filter(|function| all || function.is_written());
+        let mpis = functions.iter().filter(|function| !function.is_own());
+        let counted = mpis.filter(|function| all || function.is_written());
         counted.map(|function| function.widths().len()).sum()
     };
-    writeln!(out, "{} of {} functions are written", number(false), number(true))
+    writeln!(out, "{} of {} functions of MPI are written", number(false), number(true))
 }
 
 fn print_constants(out: &mut impl Write) -> io::Result<()> {

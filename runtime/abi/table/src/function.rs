@@ -112,13 +112,23 @@ impl Function {
         }
     }
 
+    /// Whether it is one of Longshore's own, which mpix.h declares.
+    pub fn is_own(&self) -> bool {
+        self.has("own")
+    }
+
+    /// What its name in C begins with.
+    pub(crate) fn prefix(&self) -> &'static str {
+        if self.is_own() { "MPIX_" } else { "MPI_" }
+    }
+
     /// The name of a version in C, such as `MPI_Send_c`.
     pub fn c_name(&self, width: Width) -> String {
         let suffix = match width {
             Width::Int => "",
             Width::Large => "_c",
         };
-        format!("MPI_{}{suffix}", self.name)
+        format!("{}{}{suffix}", self.prefix(), self.name)
     }
 
     /// The parameters of a version.
@@ -170,8 +180,9 @@ mod tests {
 
     #[test]
     fn the_table_has_all_functions_once() {
-        let mut names: Vec<&str> = functions().iter().map(Function::name).collect();
-        let versions: usize = functions().iter().map(|function| function.widths().len()).sum();
+        let all = || functions().iter().filter(|function| !function.is_own());
+        let mut names: Vec<&str> = all().map(Function::name).collect();
+        let versions: usize = all().map(|function| function.widths().len()).sum();
         assert_eq!((names.len(), versions), (503, 662));
         names.sort_unstable();
         names.dedup();

@@ -154,33 +154,52 @@ pub fn header() -> String {
         "\n/* A library for Fortran has an integer that programs in C may want, too. */\n\
          #ifdef LONGSHORE_FINT\ntypedef LONGSHORE_FINT MPI_Fint;\n#endif\n",
     );
-    out.push_str(&declarations("MPI_"));
+    out.push_str(&declarations("", false));
     out.push_str("\n/* The same functions for tools, which may define those above. */\n");
-    out.push_str(&declarations("PMPI_"));
+    out.push_str(&declarations("P", false));
     out.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     out
 }
 
-/// The declarations of all functions under `prefix`, which is `MPI_` or `PMPI_`.
-pub fn declarations(prefix: &str) -> String {
+/// The text of `mpix.h`, which declares Longshore's own functions.
+///
+/// ```
+/// let header = longshore_abi_table::own_header();
+/// assert!(header.contains("int MPIX_Type_is_portable(MPI_Datatype datatype, int *flag);"));
+/// ```
+pub fn own_header() -> String {
+    let mut out = String::from(
+        "/* mpix.h: functions that only Longshore has, for jobs of unlike machines. Made from\n   \
+         functions.table, so changes belong there. */\n\
+         #ifndef LONGSHORE_MPIX_H\n#define LONGSHORE_MPIX_H\n\n#include <mpi.h>\n\n\
+         #ifdef __cplusplus\nextern \"C\" {\n#endif\n",
+    );
+    out.push_str(&declarations("", true));
+    out.push_str(&declarations("P", true));
+    out.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    out
+}
+
+/// The declarations of the functions of MPI, or of Longshore's own: with their names, or with `P`
+/// before them.
+fn declarations(before: &str, own: bool) -> String {
     let mut out = String::new();
     let mut module = "";
-    for function in functions() {
+    for function in functions().iter().filter(|function| function.is_own() == own) {
         if function.module() != module {
             module = function.module();
             put(&mut out, format_args!("\n/* {module} */\n"));
         }
         for width in function.widths() {
-            out.push_str(&declaration(function, *width, prefix));
+            out.push_str(&declaration(function, *width, before));
         }
     }
     out
 }
 
-fn declaration(function: &Function, width: Width, prefix: &str) -> String {
+fn declaration(function: &Function, width: Width, before: &str) -> String {
     let result = function.result().map_or("int".to_owned(), |kind| kind.c(width));
     let name = function.c_name(width);
-    let name = name.trim_start_matches("MPI_");
     let mut parameters: Vec<String> =
         function.parameters_of(width).map(|parameter| parameter.c(width)).collect();
     if function.name() == "Pcontrol" {
@@ -190,7 +209,7 @@ fn declaration(function: &Function, width: Width, prefix: &str) -> String {
         true => "void".to_owned(),
         false => parameters.join(", "),
     };
-    format!("{result} {prefix}{name}({parameters});\n")
+    format!("{result} {before}{name}({parameters});\n")
 }
 
 impl Parameter {

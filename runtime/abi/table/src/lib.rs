@@ -19,11 +19,11 @@ mod kind;
 pub use constant::{Constant, Section, constants};
 pub use exports::{exports, numbers};
 pub use function::{Function, Parameter, Way, functions};
-pub use header::{declarations, header};
+pub use header::{header, own_header};
 pub use kind::{Kind, Width};
 
-/// The names that the library exports, without those of `mpix.h`: each function under MPI_ and
-/// PMPI_, and its version with large counts.
+/// The names that the library exports: each function under its own name and with a `P` before it,
+/// and its version with large counts.
 ///
 /// ```
 /// let symbols = longshore_abi_table::symbols();
