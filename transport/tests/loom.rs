@@ -388,8 +388,10 @@ fn two_users_never_hold_the_brief_lock_together() {
 /// published before is seen.
 #[test]
 fn no_caller_is_missed() {
+    /// The bits of the two are in different words.
+    const NAMES: [u32; 2] = [0, 32];
     struct Called {
-        words: [Word; 2],
+        words: [Word; 3],
         published: [UnsafeCell<bool>; 2],
     }
     // SAFETY: each cell is written by one caller, and read after its call; loom checks that.
@@ -397,7 +399,7 @@ fn no_caller_is_missed() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
-        assert_eq!(Callers::words(2), 2);
+        assert_eq!(Callers::words(33), 3);
         let published = [UnsafeCell::new(false), UnsafeCell::new(false)];
         let called = Arc::new(Called { words: Default::default(), published });
         let calling = [0, 1].map(|caller| {
@@ -405,7 +407,7 @@ fn no_caller_is_missed() {
             thread::spawn(move || {
                 // SAFETY: nobody reads the cell before the call.
                 called.published[caller].with_mut(|cell| unsafe { *cell = true });
-                Callers::new(&called.words).call(caller as u32);
+                Callers::new(&called.words).call(NAMES[caller]);
             })
         });
         let callers = Callers::new(&called.words);
@@ -413,10 +415,10 @@ fn no_caller_is_missed() {
         let mut look = || {
             if callers.is_called() {
                 callers.take(|caller| {
-                    let published = &called.published[caller as usize];
+                    let caller = NAMES.iter().position(|name| *name == caller).unwrap();
                     // SAFETY: its writer has called.
-                    assert!(published.with(|cell| unsafe { *cell }));
-                    seen[caller as usize] += 1;
+                    assert!(called.published[caller].with(|cell| unsafe { *cell }));
+                    seen[caller] += 1;
                 });
             }
         };

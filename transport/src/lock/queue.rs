@@ -1,21 +1,20 @@
 //! The queue under the locks: tickets in the order of their requests, each with its owner.
 //!
 //! Tickets are given out in order, and ticket `t` has entry `t` modulo the number of entries, `p`.
-//! The entry's word names the ticket and its owner:
+//! The entry's word names the ticket and its owner by one number, `4 t + owner + 1` modulo 2^32. An
+//! owner is below `2 p`, and the tickets of an entry are `p` apart, so their names don't mix:
 //!
 //! ```text
-//!            31                                            0
-//!    head    |        lap (ticket / p)      | entry (k bits) |      p = 2^k
-//!
-//!            31                                            0
-//!    name    |  lap, without its highest 2 bits  | owner + 1 |      of k + 2 bits; 0: empty
+//!           4 (t - p)              4 t                    4 (t + p)
+//!     ----------+----------------------+----------------------+---------
+//!               |-- owners of t - p    |-- owners of t        |-- owners of t + p
+//!      free for t: ]4 t - 4 p, 4 t]     t is given: ]4 t, 4 t + 4 p[
 //! ```
 //!
-//! The ticket's low bits are the entry's place, so the word needs only its lap. A name repeats
-//! after 2^30 tickets, whatever `p` is. An entry has a name of every lap, since each ticket is
-//! given before the head moves past it. So the only name that a new ticket may replace is the one
-//! of the lap before. This is why a rank that was stopped for long, and comes with an old head,
-//! replaces no name of a later lap.
+//! A name repeats after 2^30 tickets, whatever `p` is. An entry has a name of every lap, since each
+//! ticket is given before the head moves past it. So the only name that a new ticket may replace is
+//! the one of the lap before. A rank that was stopped for long, with an old head, replaces no name
+//! of a later lap. A new entry is zero, which is free for the first lap.
 //!
 //! Every step is one compare-and-swap:
 //!
@@ -70,8 +69,7 @@ impl<E> Copy for Queue<'_, E> {}
 #[derive(Clone, Copy)]
 struct Place<'a> {
     word: &'a Le32,
-    /// The names of the ticket are above this number, by at most its owner's number + 1. Those of
-    /// the lap before are below it.
+    /// The names of the ticket are above this number. Those of the lap before are below it.
     base: u32,
     /// The numbers between the names of two laps.
     span: u32,
@@ -82,6 +80,12 @@ impl Place<'_> {
     #[inline(always)]
     fn read(self) -> u32 {
         self.word.load(Acquire) // Pairs with the release in `enter`.
+    }
+
+    /// The name of the ticket with this owner.
+    #[inline(always)]
+    fn name(self, owner: u32) -> u32 {
+        self.base.wrapping_add(owner + 1)
     }
 
     /// Whether `name` is empty, or of the lap before.
@@ -117,9 +121,8 @@ impl<'a, E: QueueEntry> Queue<'a, E> {
     /// The place of `ticket`.
     #[inline(always)]
     fn place(&self, ticket: u32) -> Place<'a> {
-        let entries = self.entries.len() as u32;
-        let base = (ticket & !(entries - 1)) << 2;
-        Place { word: self.entry(ticket).name(), base, span: entries << 2 }
+        let span = (self.entries.len() as u32) << 2;
+        Place { word: self.entry(ticket).name(), base: ticket << 2, span }
     }
 
     /// The ticket whose turn it is, or the next ticket to be given. Acquire pairs with the release
@@ -159,7 +162,7 @@ impl<'a, E: QueueEntry> Queue<'a, E> {
                 // was read.
                 let given = place.owner(seen).is_some();
                 ticket = if given { ticket.wrapping_add(1) } else { self.turn() };
-            } else if place.word.replace(seen, place.base + owner + 1, AcqRel).is_ok() {
+            } else if place.word.replace(seen, place.name(owner), AcqRel).is_ok() {
                 // All tickets before this one were given, and the ticket of the lap before was
                 // served long ago.
                 // Writes the name before reading the head; pairs with the one in `call`.
@@ -204,7 +207,7 @@ mod tests {
         word.head.store(head, Release);
         for ticket in (0..ENTRIES).map(|back| head.wrapping_sub(ENTRIES).wrapping_add(back)) {
             let place = queue.place(ticket);
-            place.word.store(place.base + 2 * ENTRIES, Release);
+            place.word.store(place.name(2 * ENTRIES - 1), Release);
         }
         body(queue);
     }
@@ -237,9 +240,10 @@ mod tests {
             let place = queue.place(ticket);
             assert!(place.is_free(place.read()));
             let laps = (0..100).chain([1 << 20, 1 << 26, 1 << 27, (1 << 28) - 2]);
-            for later in laps.map(|lap| queue.place(ticket.wrapping_add(lap * ENTRIES)).base) {
+            for lap in laps {
                 for owner in 0..2 * ENTRIES {
-                    assert!(!place.is_free(later.wrapping_add(owner + 1)), "{later} {owner}");
+                    let later = queue.place(ticket.wrapping_add(lap * ENTRIES)).name(owner);
+                    assert!(!place.is_free(later), "{lap} {owner}");
                 }
             }
         });
