@@ -1,7 +1,7 @@
 //! Point-to-point communication of typed data and of datatypes (MPI-5.0 chapter 3; proposal 4
 //! (docs/proposals.md)).
 //!
-//! Left out: the buffered, synchronous and ready modes, persistent requests.
+//! Left out: the buffered and ready modes, persistent requests.
 
 mod probe;
 mod request;
@@ -53,7 +53,27 @@ impl Communicator {
     #[track_caller]
     pub fn send<'a>(&self, data: impl Into<Origin<'a>>, dest: i32, tag: i32) -> Result<()> {
         let (data, transfer) = (data.into(), Transfer::of(self, Location::caller()));
-        self.call("send", Activity::Send, dest, || self.send_on(&transfer, data, dest, tag))
+        self.call("send", Activity::Send, dest, || self.send_on(&transfer, data, dest, tag, false))
+    }
+
+    /// A [`send`](Communicator::send) in the synchronous mode: returns only when a receive has
+    /// matched the message (MPI-5.0 section 3.4).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let receiving = rank.alone().irecv(vec![0], 0, 0)?;
+    /// rank.alone().ssend(&[7], 0, 0)?;
+    /// assert_eq!(receiving.wait()?.0, [7]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`send`](Communicator::send).
+    #[track_caller]
+    pub fn ssend<'a>(&self, data: impl Into<Origin<'a>>, dest: i32, tag: i32) -> Result<()> {
+        let (data, transfer) = (data.into(), Transfer::of(self, Location::caller()));
+        self.call("ssend", Activity::Send, dest, || self.send_on(&transfer, data, dest, tag, true))
     }
 
     /// Receives data from a rank with a tag (MPI-5.0 section 3.2.4). [`ANY_SOURCE`] and [`ANY_TAG`]
@@ -133,6 +153,7 @@ impl Communicator {
                 length: bytes.len() as u64,
                 signature: 0,
                 source: Source::Bytes(bytes.into()),
+                synchronous: false,
             };
             let Some(peer) = self.member(dest)? else { return Ok(()) };
             let mut engine = self.process().engine();
@@ -310,6 +331,7 @@ impl Communicator {
         data: Origin<'_>,
         dest: i32,
         tag: i32,
+        synchronous: bool,
     ) -> Result<()> {
         let tag = checked_tag(tag)?;
         let Some(peer) = self.member(dest)? else { return Ok(()) };
@@ -318,7 +340,7 @@ impl Communicator {
             |scope| {
                 let lease = Lease::lent(scope.lend(data.loan));
                 let message = self.message(lease, &data.what, tag)?;
-                transfer.start_send(peer, message)?;
+                transfer.start_send(peer, Message { synchronous, ..message })?;
                 transfer.finish_send()
             },
         )
@@ -357,6 +379,7 @@ impl Communicator {
             length: program.stream_length(count)?,
             signature,
             source: Source::Typed { program, count, lease: lease.of_part(span) },
+            synchronous: false,
         })
     }
 

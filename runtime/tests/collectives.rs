@@ -333,6 +333,33 @@ fn vector_variants_take_a_range_for_each_rank() {
 /// only for values that it receives itself. The values are in a Rust slice, so this machine's long
 /// must have 64 bits.
 #[cfg(target_pointer_width = "64")]
+/// The blocks of a matrix often have a type whose extent is below its true one. Only elements of
+/// the ranges count, not those between.
+#[test]
+fn ranges_may_lie_in_the_gaps_of_each_other() {
+    everywhere(|rank, world| {
+        let (me, size) = (world.rank(), world.size());
+        // A rank's block of a matrix of two rows: two columns. The next block begins two columns
+        // later, where the second element of the type would overlap the first.
+        let block = Datatype::vector(2, 2, 2 * i64::from(size), &Datatype::double()).unwrap();
+        let block = rank.commit(&Datatype::resized(0, 8, &block).unwrap()).unwrap();
+        let ranges: Vec<_> = (0..i64::from(size)).map(|rank| 2 * rank..2 * rank + 1).collect();
+        let mut matrix = rank.buffer::<f64>(4 * size as usize).unwrap();
+        let count = 2 * i64::from(size) - 1;
+        let room = Destination::typed(&mut matrix, count, &block);
+        world.allgatherv(&[f64::from(me); 4], room, &ranges).unwrap();
+        let due: Vec<_> = (0..4 * size).map(|at| f64::from(at % (2 * size) / 2)).collect();
+        assert_eq!(matrix.to_vec().unwrap(), due);
+        // Two elements of one range do overlap.
+        let double: Vec<_> = (0..size).map(|_| 0..2).collect();
+        let mut matrix = rank.buffer::<f64>(4 * size as usize + 2).unwrap();
+        let room = Destination::typed(&mut matrix, 2, &block);
+        let error = world.allgatherv(&[f64::from(me); 8], room, &double).unwrap_err();
+        assert!(error.to_string().contains("overlap"), "{error}");
+        world.barrier().unwrap();
+    });
+}
+
 #[test]
 fn forwarded_data_are_not_converted() {
     use longshore::c;

@@ -7,7 +7,7 @@ use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
     ANY_SOURCE, ANY_TAG, Architecture, Class, Communicator, Comparison, Datatype, Given, Info,
-    PROC_NULL, Rank, SplitType, UNDEFINED, Window,
+    PROC_NULL, Rank, SplitType, UNDEFINED, Waitable, Window,
 };
 
 use support::crowd;
@@ -207,7 +207,7 @@ fn an_invalid_communicator_is_an_error_at_every_rank() {
         let others = world.group().excl(&[me]).unwrap();
         let error = world.create_group(&others, 0).err().unwrap();
         expect(&error, Class::Group, &["isn't in the group"]);
-        let error = world.create_group(world.group(), -1).err().unwrap();
+        let error = world.create_group(world.group(), ANY_TAG).err().unwrap();
         expect(&error, Class::Tag, &["tag ANY_TAG is only for receives"]);
         // Later calls succeed.
         let empty = world.group().incl(&[]).unwrap();
@@ -342,6 +342,82 @@ fn immediate_sends_and_receives_complete_at_their_wait() {
         let nobody = world.irecv(vec![1], PROC_NULL, 0).unwrap().wait().unwrap();
         assert_eq!((nobody.0, nobody.1.source), (vec![1], PROC_NULL));
         assert_eq!(world.isend(vec![1], PROC_NULL, 0).unwrap().wait().unwrap(), [1]);
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn several_requests_are_waited_for_at_once() {
+    everywhere(crowd(4), |rank, world| {
+        let (me, size) = (world.rank(), world.size());
+        let long = 20_000;
+        // Messages of several lengths from each rank to each, and operations on a window.
+        let receives: Vec<_> =
+            (0..size).map(|from| world.irecv(vec![-1; long], from, 0).unwrap()).collect();
+        let mine = |to: i32| if to % 2 == 0 { vec![me; long] } else { vec![me] };
+        let sends: Vec<_> = (0..size).map(|to| world.isend(mine(to), to, 0).unwrap()).collect();
+        let mut all: Vec<&dyn Waitable> = Vec::new();
+        all.extend(receives.iter().map(|it| it as &dyn Waitable));
+        all.extend(sends.iter().map(|it| it as &dyn Waitable));
+        let mut pending = all.clone();
+        while !pending.is_empty() {
+            let complete = longshore::wait_some(&pending).unwrap();
+            assert!(!complete.is_empty());
+            for index in complete.into_iter().rev() {
+                pending.remove(index);
+            }
+        }
+        // They stay complete until their own waits.
+        longshore::wait_all(&all).unwrap();
+        assert_eq!(longshore::test_some(&all).unwrap().len(), all.len());
+        for (from, receive) in (0..size).zip(receives) {
+            let (got, status) = receive.wait().unwrap();
+            let length = if me % 2 == 0 { long } else { 1 };
+            assert_eq!((got[0], got[length - 1], status.source), (from, from, from));
+            assert_eq!(status.count, length as i64);
+        }
+        sends.into_iter().for_each(|send| drop(send.wait().unwrap()));
+
+        // A receive that fails is complete, and its own wait returns the error.
+        let next = (me + 1) % size;
+        let short = world.irecv(vec![0i32; 1], ANY_SOURCE, 1).unwrap();
+        let pair = (short, world.isend(vec![me; 2], next, 1).unwrap());
+        longshore::wait_all(&[&pair]).unwrap();
+        expect(&pair.0.wait().err().unwrap(), Class::Truncate, &["irecv"]);
+        pair.1.wait().unwrap();
+
+        // A synchronous send is complete once it is received, however short.
+        let before = (me + size - 1) % size;
+        let sending = world.issend(vec![me], next, 2).unwrap();
+        world.barrier().unwrap();
+        assert!(longshore::test_some(&[&sending]).unwrap().is_empty());
+        assert!(!sending.test().unwrap());
+        // Until here no rank receives.
+        world.barrier().unwrap();
+        let mut got = [-1];
+        world.recv(&mut got, before, 2).unwrap();
+        assert_eq!((sending.wait().unwrap(), got), (vec![me], [before]));
+
+        // A message that is replaced while it is sent, and one that a probe has taken.
+        let mut all = vec![me; long];
+        let status = world.sendrecv_replace(&mut all, (next, 3), (before, 3)).unwrap();
+        assert_eq!((all, status.source), (vec![before; long], before));
+        world.send(&[f64::from(me); 3], next, 4).unwrap();
+        let taken = world.mprobe(before, 4).unwrap();
+        let bytes = taken.envelope().bytes();
+        let (got, status) = taken.irecv(vec![0.0; 5]).unwrap().wait().unwrap();
+        assert_eq!((got[2], status.count, status.bytes), (f64::from(before), 3, bytes));
+        let sender = world.representation(before).unwrap();
+        assert_eq!(rank.type_of::<f64>().unwrap().count_in(bytes, &sender).unwrap(), Some(3));
+
+        // A communicator may be freed before its requests complete.
+        let dup = world.dup().unwrap();
+        let receiving = dup.irecv(vec![0; long], before, 0).unwrap();
+        let sending = dup.isend(vec![me; long], next, 0).unwrap();
+        dup.free().unwrap();
+        assert_eq!(receiving.wait().unwrap().0, vec![before; long]);
+        sending.wait().unwrap();
+        assert!(longshore::wait_some(&[]).unwrap().is_empty());
         world.barrier().unwrap();
     });
 }

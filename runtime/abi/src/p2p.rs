@@ -38,6 +38,17 @@ pub fn rsend(
     send(buf, count, datatype, dest, tag, comm)
 }
 
+pub fn ssend(
+    buf: Buffer,
+    count: i64,
+    datatype: &Type,
+    dest: c_int,
+    tag: c_int,
+    comm: &Comm,
+) -> Result<()> {
+    Ok(comm.inner().ssend(buf.origin(count, datatype.committed()?)?, dest, tag)?)
+}
+
 pub fn recv(
     buf: Buffer,
     count: i64,
@@ -114,6 +125,20 @@ pub fn isend(
     start(comm, |comm| {
         let data = buf.given(count, datatype.committed()?)?;
         Ok(Operation::Send(comm.isend(data, dest, tag)?))
+    })
+}
+
+pub fn issend(
+    buf: Buffer,
+    count: i64,
+    datatype: &Type,
+    dest: c_int,
+    tag: c_int,
+    comm: Handle,
+) -> Result<Handle> {
+    start(comm, |comm| {
+        let data = buf.given(count, datatype.committed()?)?;
+        Ok(Operation::Send(comm.issend(data, dest, tag)?))
     })
 }
 

@@ -113,6 +113,16 @@ static void one_by_one(void)
     OK(MPI_Wait(&request, &status));
     CHECK(status.MPI_TAG == 2 && status.MPI_SOURCE == 0);
 
+    /* A synchronous send isn't complete before a receive has matched it. */
+    OK(MPI_Issend(&out, 1, MPI_INT, 0, 2, MPI_COMM_SELF, &request));
+    OK(MPI_Test(&request, &flag, &status));
+    CHECK(!flag);
+    OK(MPI_Recv(&in, 1, MPI_INT, 0, 2, MPI_COMM_SELF, &status));
+    OK(MPI_Wait(&request, &status));
+    OK(MPI_Irecv(&in, 1, MPI_INT, 0, 2, MPI_COMM_SELF, &request));
+    OK(MPI_Ssend(&out, 1, MPI_INT, 0, 2, MPI_COMM_SELF));
+    OK(MPI_Wait(&request, &status));
+
     /* Cancelled, so that a later message goes to another receive. */
     in = 0;
     int other = 0;

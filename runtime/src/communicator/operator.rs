@@ -86,9 +86,10 @@ impl<'f> UserOp<'f> {
         UserOp { fold: Box::new(OnElements { combine, element: PhantomData }) }
     }
 
-    /// An operation on memory with the layout of the call's datatype, such as an `MPI_User_function`
-    /// of C. `combine` is given the addresses of the operands of lower and of higher ranks, and the
-    /// number of elements of the call's datatype there. It replaces the latter by the results.
+    /// An operation on memory with the layout of the call's datatype, such as an
+    /// `MPI_User_function` of C. `combine` is given the addresses of the operands of lower and of
+    /// higher ranks, and the number of elements of the call's datatype there. It replaces the
+    /// latter by the results.
     ///
     /// Both memories belong to the call. They hold the elements' data at the displacements that the
     /// datatype gives, and are aligned to 16 bytes at displacement 0.

@@ -345,6 +345,7 @@ impl<'a> Participants<'a> {
             length: bytes.len() as u64,
             signature: self.call.map_or(0, |(_, call)| call.code()),
             source: Source::Bytes(bytes),
+            synchronous: false,
         };
         state.start_send(to, message)
     }

@@ -307,6 +307,7 @@ fn an_abandoned_send_ends_when_it_is_cleared() {
             length: bytes.len() as u64,
             signature: 0,
             source: Source::Bytes(bytes.clone()),
+            synchronous: false,
         };
         let state = pair.engine.state();
         assert_eq!(state.start_send(1, message(&vec![0; 900].into())).unwrap(), None);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Awaited, NULL_STATUS, checked_tag, in_group};
 use crate::communicator::{ANY_TAG, Communicator};
 use crate::dropped::Dropped;
-use crate::engine::{Channel, State, Status};
+use crate::engine::{Channel, Message, State, Status};
 use crate::error::{ErrorKind, Result};
 use crate::given::{Given, Taken};
 use crate::group::PROC_NULL;
@@ -307,12 +307,50 @@ impl Communicator {
         dest: i32,
         tag: i32,
     ) -> Result<Sending<M>> {
+        self.isend_as("isend", data.into(), (dest, tag), false)
+    }
+
+    /// An [`isend`](Communicator::isend) in the synchronous mode: it completes only when a receive
+    /// has matched the message (MPI-5.0 section 3.7.2).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let sending = rank.alone().issend(vec![7], 0, 0)?;
+    /// assert!(!sending.test()?);
+    /// let mut room = [0];
+    /// rank.alone().recv(&mut room, 0, 0)?;
+    /// assert_eq!((sending.wait()?, room), (vec![7], [7]));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`isend`](Communicator::isend).
+    #[track_caller]
+    pub fn issend<M: Memory>(
+        &self,
+        data: impl Into<Given<M>>,
+        dest: i32,
+        tag: i32,
+    ) -> Result<Sending<M>> {
+        self.isend_as("issend", data.into(), (dest, tag), true)
+    }
+
+    #[track_caller]
+    fn isend_as<M: Memory>(
+        &self,
+        call: &'static str,
+        data: Given<M>,
+        (dest, tag): (i32, i32),
+        synchronous: bool,
+    ) -> Result<Sending<M>> {
         let process = self.process();
         let start = || -> Result<Sending<M>> {
             self.ready()?;
-            let taken = Taken::new(data.into(), process)?;
+            let taken = Taken::new(data, process)?;
             let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
             let message = self.message(taken.lease(), &taken.what(), tag)?;
+            let message = Message { synchronous, ..message };
             let mut engine = process.engine();
             let number = match peer {
                 Some(peer) => engine.state().start_send(peer, message)?,
@@ -323,7 +361,7 @@ impl Communicator {
             Ok(Sending { pending: Pending::new(self, (dest, tag), number, taken) })
         };
         let caller = Location::caller();
-        start().map_err(|error| self.raise(error.at(|| self.toward("isend", dest)), caller))
+        start().map_err(|error| self.raise(error.at(|| self.toward(call, dest)), caller))
     }
 
     /// Starts to receive into a buffer that it takes over (MPI-5.0 section 3.7.2). See

@@ -39,6 +39,8 @@ pub(crate) struct Message {
     pub length: u64,
     pub signature: u128,
     pub source: Source,
+    /// Whether the send ends only when a receive has matched it.
+    pub synchronous: bool,
 }
 
 impl Message {
@@ -98,8 +100,8 @@ impl Messages {
         self.last
     }
 
-    /// Starts to send a message: at once if it is short and there is credit, otherwise by
-    /// rendezvous. Returns the number of the send, by which [`take_sent`](Messages::take_sent)
+    /// Starts to send a message: at once if it is short, there is credit and it isn't synchronous,
+    /// otherwise by rendezvous. Returns the number of the send, by which [`take_sent`](Messages::take_sent)
     /// reports its end; `None` if it has ended.
     ///
     /// # Errors
@@ -124,7 +126,10 @@ impl Messages {
             return Err(gone);
         }
         let cost = message.length + Header::SIZE as u64;
-        if message.length <= EAGER && out.has_credit(peer, cost, peers.room(peer)) {
+        if !message.synchronous
+            && message.length <= EAGER
+            && out.has_credit(peer, cost, peers.room(peer))
+        {
             // Packed first: a message that can't be sent costs no credit.
             let bytes = message.source.gather(message.length)?;
             out.spend_credit(peer, cost);
