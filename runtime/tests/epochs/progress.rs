@@ -1,6 +1,6 @@
 //! Ranks that compute, and threads that wait at the same time: who serves the peers.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use longshore::job::{Checking, Routes};
@@ -15,8 +15,8 @@ use super::HANG;
 fn the_progress_thread_serves_peers_of_a_computing_target() {
     let architectures = vec![Architecture::NATIVE, Architecture::S390X];
     let options = Options { architectures, progress: true, ..Options::default() };
-    const TURNS: i64 = 100;
-    let turns = AtomicI64::new(0);
+    const TURNS: i32 = 100;
+    let turns = AtomicI32::new(0);
     let body = |rank: Rank| {
         let world = rank.world();
         let window =
@@ -25,7 +25,7 @@ fn the_progress_thread_serves_peers_of_a_computing_target() {
         world.barrier().unwrap();
         if world.rank() == 0 {
             for turn in 0..TURNS {
-                let (value, mut got) = ([turn], [0]);
+                let (value, mut got) = ([i64::from(turn)], [0]);
                 let put = window.lock(1, LockType::Exclusive, |epoch| {
                     epoch.flush(1, |epoch| epoch.put(&value, 1, 0, 1, &long))?;
                     epoch.get(&mut got, 1, 0, 1, &long)
