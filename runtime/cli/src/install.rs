@@ -13,7 +13,7 @@ use clap_complete::Shell;
 /// Installs the command, the C interface, manual pages and completions
 ///
 /// Under PREFIX are afterwards: bin/longshore and, as names of it, mpicc, mpicxx, mpic++, mpiexec
-/// and mpirun; lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h; and under share,
+/// and mpirun; lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h and mpix.h; and under share,
 /// manual pages and the completions of shells. Files that are there are replaced.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -76,6 +76,7 @@ fn install(prefix: &Path) -> io::Result<()> {
     place(&prefix.join("lib").join(LIBRARY), |path| fs::copy(&library, path).map(drop))?;
     place(&prefix.join("lib/libmpi_abi.so"), |path| symlink(LIBRARY, path))?;
     write(&prefix.join("include/mpi.h"), longshore_abi_table::header().as_bytes())?;
+    write(&prefix.join("include/mpix.h"), longshore_abi_table::own_header().as_bytes())?;
     write(&prefix.join("lib/pkgconfig/longshore.pc"), PKG_CONFIG.as_bytes())?;
     manual(&prefix.join("share/man/man1"))?;
     completions(&prefix.join("share"))

@@ -36,6 +36,7 @@ fn install_lays_out_a_prefix_whose_commands_work() {
     let place = |name: &str| prefix.join(name);
     assert_eq!(fs::read(place("lib/libmpi_abi.so")).unwrap(), b"a library");
     assert!(fs::read_to_string(place("include/mpi.h")).unwrap().contains("MPI_Win_create("));
+    assert!(fs::read_to_string(place("include/mpix.h")).unwrap().contains("MPIX_Type_print("));
     assert!(fs::read_to_string(place("lib/pkgconfig/longshore.pc")).unwrap().contains("-lmpi_abi"));
     let page = fs::read_to_string(place("share/man/man1/longshore-run.1")).unwrap();
     assert!(page.contains("longshore\\-run") && page.contains("watchdog"), "{page}");
