@@ -98,7 +98,7 @@ fn a_value_that_one_rank_stores_is_loaded_by_another() {
         }
         let next = window.shared_query((me + 1) % size).unwrap();
         let value = 1.5 + f64::from(10 * me + next.rank());
-        let big = *next.architecture() == Architecture::S390X;
+        let big = next.architecture().order() == shipable::arch::ByteOrder::Big;
         let bytes = if big { value.to_be_bytes() } else { value.to_le_bytes() };
         assert_eq!(next.bytes(8 * i64::from(me), 8).unwrap(), bytes);
         assert_eq!(window.local().architecture(), rank.architecture());
