@@ -82,11 +82,11 @@ fn the_watchdog_reports_which_rank_waits_for_which() {
         &["-n", "3"],
         "circle",
         &[
-            "  rank 0: in a receive from rank 2, waits for rank 2 (tag 7, at runtime/cli/tests/run.rs:LINE; \
+            "  rank 0: in a receive from rank 2, waits for rank 2 (tag 7, at runtime/cli/tests/run/roles.rs:LINE; \
              no unmatched message)",
-            "  rank 1: in a receive from rank 0, waits for rank 0 (tag 7, at runtime/cli/tests/run.rs:LINE; \
+            "  rank 1: in a receive from rank 0, waits for rank 0 (tag 7, at runtime/cli/tests/run/roles.rs:LINE; \
              unmatched messages: 2 of tag 8 from rank 0)",
-            "  rank 2: in a receive from rank 1, waits for rank 1 (tag 7, at runtime/cli/tests/run.rs:LINE; \
+            "  rank 2: in a receive from rank 1, waits for rank 1 (tag 7, at runtime/cli/tests/run/roles.rs:LINE; \
              no unmatched message)",
             "they wait in a circle: rank 0, rank 2, rank 1, rank 0",
             LATE,
@@ -134,8 +134,8 @@ fn a_circle_of_locks_names_windows_and_source_lines() {
     let finished = run(&[words(&["--check", "-n", "2"]), role("locks")].concat());
     let text = without_lines(&finished.stderr);
     let lines = [
-        "rank 0: in a lock of rank 0, waits for rank 1 (window 2 \"right\", at runtime/cli/tests/run.rs:LINE)",
-        "rank 1: in a lock of rank 0, waits for rank 0 (window 1 \"left\", at runtime/cli/tests/run.rs:LINE)",
+        "rank 0: in a lock of rank 0, waits for rank 1 (window 2 \"right\", at runtime/cli/tests/run/roles.rs:LINE)",
+        "rank 1: in a lock of rank 0, waits for rank 0 (window 1 \"left\", at runtime/cli/tests/run/roles.rs:LINE)",
     ];
     assert!(lines.iter().all(|line| text.contains(line)), "{text}");
 }
@@ -150,13 +150,13 @@ fn windows_that_are_not_freed_are_reported_under_check() {
     let text = without_lines(&finished.stderr);
     let reports = [
         "check: rule 30, window 1 \"left\" of rank 0: not freed\n\
-         check:   made at runtime/cli/tests/run.rs:LINE\n",
+         check:   made at runtime/cli/tests/run/roles.rs:LINE\n",
         "check: rule 30, window 1 \"halo\" of rank 1: not freed\n\
-         check:   made at runtime/cli/tests/run.rs:LINE, and dropped without free\n\
-         check:   an epoch is open, since the call at runtime/cli/tests/run.rs:LINE: 1 target locked; end it by \
+         check:   made at runtime/cli/tests/run/roles.rs:LINE, and dropped without free\n\
+         check:   an epoch is open, since the call at runtime/cli/tests/run/roles.rs:LINE: 1 target locked; end it by \
          unlock, unlock_all, complete or wait\n",
         "check: rule 30, window 2 of rank 1: not freed\n\
-         check:   made at runtime/cli/tests/run.rs:LINE\n\
+         check:   made at runtime/cli/tests/run/roles.rs:LINE\n\
          check:   call free on every window before finalize",
     ];
     for report in reports {
