@@ -13,7 +13,7 @@
 //!
 //! A connection is closed by `shutdown`: libfabric then reads its end, and gives up the descriptor.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
@@ -112,8 +112,16 @@ impl Guests {
 
     /// Closes those of all guests that are due, by their bytes and their age, and the oldest of
     /// more than `most`.
-    fn close(&mut self, guests: Vec<Guest>, most: usize, is_due: impl Fn(u64, Duration) -> bool) {
+    fn close(
+        &mut self,
+        mut guests: Vec<Guest>,
+        most: usize,
+        is_due: impl Fn(u64, Duration) -> bool,
+    ) {
         let (now, before) = (Instant::now(), std::mem::take(&mut self.seen));
+        // A connection is listed twice while another thread holds a duplicate of its descriptor.
+        let mut listed = HashSet::new();
+        guests.retain(|guest| listed.insert(guest.peer));
         let surplus = guests.len().saturating_sub(most);
         let since = |guest: &Guest| before.get(&guest.peer).copied().unwrap_or(now);
         let mut aged: Vec<_> = guests.into_iter().map(|guest| (since(&guest), guest)).collect();
