@@ -6,7 +6,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
-use longshore_transport::segment::Geometry;
+use longshore_transport::segment::{GRANULE, Geometry, Range};
 use longshore_transport::shm::{ShmLink, ring};
 use longshore_transport::{Link, LinkError, Refused, Segment};
 use rand::rngs::SmallRng;
@@ -73,6 +73,18 @@ fn a_damaged_ring_causes_errors_only() {
     assert!(corrupt > 0, "no damage was noticed");
 }
 
+/// The place of the range table in a segment, whose first entry is this range of rank 0.
+fn table(file: &File, first: Range) -> u64 {
+    let granules = |bytes: u64| ((bytes / GRANULE) as u32).to_le_bytes();
+    let entry = [granules(first.offset), granules(first.len), [0; 4], [0; 4]].concat();
+    let is_entry = |at: &u64| {
+        let mut found = [0; 16];
+        file.read_exact_at(&mut found, *at).unwrap();
+        found[..] == entry
+    };
+    (4096..1 << 16).step_by(64).find(is_entry).expect("the entry of an allocated range")
+}
+
 #[test]
 fn a_damaged_range_table_only_loses_room() {
     for seed in 0..cases(50) {
@@ -81,10 +93,11 @@ fn a_damaged_range_table_only_loses_room() {
         let file = File::from(segment.as_fd().try_clone_to_owned().unwrap());
         let rank = segment.as_rank(0).unwrap();
         let held = rank.allocate(1).unwrap();
+        let table = table(&file, held);
         // Damages the entries and their count, but not the lock: an allocation rightly waits for a
         // living holder.
         for _ in 0..random.random_range(1..2000) {
-            let at = random.random_range(4544..4544 + 32 * 64);
+            let at = random.random_range(table..table + 16 * 128);
             file.write_all_at(&random.random::<u64>().to_le_bytes(), at).unwrap();
         }
         file.write_all_at(&random.random::<u32>().to_le_bytes(), 192).unwrap();
