@@ -218,13 +218,18 @@ impl<F: Fn(*const u8, *mut u8, i64)> Fold for OnMemory<F> {
 
 /// Memory for operands with the layout of a datatype.
 struct Operands {
-    words: Vec<u128>,
+    words: Vec<Word>,
     /// The first and last displacement of the data.
     reach: (i64, i64),
 }
 
+/// The strictest alignment of a basic type.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+struct Word([u64; 2]);
+
 /// The alignment of displacement 0 in bytes.
-const ALIGNMENT: i64 = align_of::<u128>() as i64;
+const ALIGNMENT: i64 = align_of::<Word>() as i64;
 
 impl Operands {
     fn new(datatype: &Compiled, count: u64) -> Result<Operands> {
@@ -236,7 +241,7 @@ impl Operands {
         let needed = bytes.div_ceil(ALIGNMENT as u64) + 1;
         let needed = usize::try_from(needed).map_err(|_| ErrorKind::NoMemory(bytes))?;
         words.try_reserve_exact(needed).map_err(|_| ErrorKind::NoMemory(bytes))?;
-        words.resize(needed, 0);
+        words.resize(needed, Word([0; 2]));
         Ok(Operands { words, reach: (start, end) })
     }
 
