@@ -149,7 +149,10 @@ fn equal_lengths_match_between_like_ranks_of_the_same_layout() {
 
 #[test]
 fn shared_query_of_any_flavor_reports_what_can_be_loaded() {
-    run(2, &Options::default(), |rank| {
+    // The adversary, and checks, hide the memory of others.
+    let (adversary, check, hosts) = (None, Checking::Off, vec![0, 0]);
+    let options = Options { adversary, check, hosts, ..Options::default() };
+    run(2, &options, |rank| {
         let world = rank.world();
         let (me, other) = (world.rank(), 1 - world.rank());
         let allocated = Window::allocate(world, 16, 8, &Info::default()).unwrap();
