@@ -17,10 +17,19 @@ fn job(architectures: &[Architecture], routes: Routes, body: impl Fn(Rank) + Syn
 
 /// Runs a test between like and unlike ranks, directly and by message.
 fn everywhere(body: impl Fn(&Rank, &Communicator) + Sync) {
+    everywhere_as(body, |rank| rank.finalize().unwrap());
+}
+
+/// [`everywhere`] for a test that leaves a window behind, which `--check` reports at finalize.
+fn everywhere_leaving_windows(body: impl Fn(&Rank, &Communicator) + Sync) {
+    everywhere_as(body, |rank| drop(rank.finalize()));
+}
+
+fn everywhere_as(body: impl Fn(&Rank, &Communicator) + Sync, finalize: fn(Rank)) {
     let native = Architecture::NATIVE;
     let whole = |rank: Rank| {
         body(&rank, rank.world());
-        rank.finalize().unwrap();
+        finalize(rank);
     };
     job(&[native; 3], Routes::Best, whole);
     job(&[native; 3], Routes::Message, whole);
