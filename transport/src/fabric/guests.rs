@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::resource::{Resource, getrlimit, rlim_t};
 
 use super::sockets::{Socket, sockets};
 
@@ -30,7 +30,7 @@ const QUIET: Duration = Duration::from_secs(5);
 const MOST: usize = 32;
 
 /// The number of descriptors that are left to the program and to peers.
-const RESERVE: u64 = 64;
+const RESERVE: rlim_t = 64;
 
 /// The time for the first byte where descriptors are scarce. A peer's request arrives whole, and
 /// usually before the connection is accepted.
@@ -99,7 +99,7 @@ impl Guests {
         let Ok((limit, _)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
         // The system gives out the lowest free number.
         let free = self.spare.as_ref().and_then(|spare| spare.try_clone().ok());
-        if free.is_some_and(|free| (free.as_raw_fd() as u64).saturating_add(RESERVE) < limit) {
+        if free.is_some_and(|free| (free.as_raw_fd() as rlim_t).saturating_add(RESERVE) < limit) {
             return;
         }
         self.spare = None;
