@@ -40,7 +40,7 @@ impl Pool for rayon::ThreadPool {
 }
 
 /// The fewest bytes of the stream of a part (docs/tuning.md, "Parts of a transfer").
-const LEAST: u64 = 256 << 10;
+const LEAST: u64 = 1 << 20;
 
 /// The fewest bytes of the stream of a part that is converted unit by unit.
 const LEAST_SLOW: u64 = 16 << 10;
