@@ -23,7 +23,7 @@ use super::path::{self, Progress, fast};
 use super::peers::Target;
 use super::state::{FREE_IN_EPOCH, Step};
 use super::sync::fence::fence;
-use super::sync::flush::{flush, sync};
+use super::sync::flush::{flush, flush_local, sync};
 use super::sync::lock::{LockType, lock, lock_all, unlock, unlock_all};
 use super::sync::poison::{poison, poisoned};
 use super::sync::pscw::{complete, post, start, test, wait};
@@ -545,12 +545,12 @@ impl Core {
     }
 
     pub(super) fn flush_local(&self, target: i32) -> Result<()> {
-        let flushed = flush(&self.parts, Some(target));
+        let flushed = flush_local(&self.parts, Some(target));
         flushed.map_err(|error| self.placed(error, "flush_local", Some(target)))
     }
 
     pub(super) fn flush_local_all(&self) -> Result<()> {
-        flush(&self.parts, None).map_err(|error| self.placed(error, "flush_local_all", None))
+        flush_local(&self.parts, None).map_err(|error| self.placed(error, "flush_local_all", None))
     }
 
     pub(super) fn sync(&self, caller: Caller) -> Result<()> {

@@ -11,27 +11,56 @@ use crate::window::peers::Target;
 use crate::window::state::{Access, EpochState};
 use crate::window::waiting::{await_all, await_target, drain};
 
-/// Completes the operations on a target, or on all, at both sides. Ends with a full barrier.
-///
-/// Local completion is inferred from remote completion, so the local flushes wait as long.
+/// Completes the operations on a target, or on all, at both sides. Has a full barrier.
 #[inline]
 pub(in crate::window) fn flush(parts: &Parts, rank: Option<i32>) -> Result<()> {
+    match flushed(parts, rank)? {
+        Flushed::Nobody => Ok(()),
+        Flushed::Target(target) => settle(parts, Some(target)),
+        Flushed::All => settle(parts, None),
+    }
+}
+
+/// Completes the operations on a target, or on all, at this side only: their memory may be used
+/// again, and fetched values are there.
+///
+/// Operations by message are waited for until they are complete at both sides. Direct ones are done
+/// when their call returns, and no other rank learns of them here, so there is no barrier.
+#[inline]
+pub(in crate::window) fn flush_local(parts: &Parts, rank: Option<i32>) -> Result<()> {
+    match flushed(parts, rank)? {
+        Flushed::Nobody => Ok(()),
+        Flushed::Target(target) => await_done(parts, Some(target)),
+        Flushed::All => await_done(parts, None),
+    }
+}
+
+/// The targets of a flush.
+enum Flushed<'a> {
+    /// Nothing is in flight to PROC_NULL.
+    Nobody,
+    Target(&'a Target),
+    All,
+}
+
+/// Checks that the targets of a flush are locked.
+#[inline(always)]
+fn flushed(parts: &Parts, rank: Option<i32>) -> Result<Flushed<'_>> {
     let epochs = parts.epochs();
     epochs.check_passive()?;
     let target = match rank {
         Some(rank) => match parts.peers().target(rank)? {
-            // Nothing is in flight to PROC_NULL.
-            None => return Ok(()),
-            target => target,
+            None => return Ok(Flushed::Nobody),
+            Some(target) => target,
         },
-        None => None,
+        None => return Ok(Flushed::All),
     };
-    if let (Some(target), EpochState::Locks(_)) = (target, epochs.state()) {
-        if target.access.get() == Access::Closed {
-            return Err(ErrorKind::Epoch(NOT_LOCKED).into());
+    match epochs.state() {
+        EpochState::Locks(_) if target.access.get() == Access::Closed => {
+            Err(ErrorKind::Epoch(NOT_LOCKED).into())
         }
+        _ => Ok(Flushed::Target(target)),
     }
-    settle(parts, target)
 }
 
 /// Orders this rank's own loads and stores of its window against those of others.
