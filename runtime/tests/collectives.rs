@@ -329,10 +329,6 @@ fn vector_variants_take_a_range_for_each_rank() {
     });
 }
 
-/// A rank whose long has 32 bits forwards values that it couldn't hold itself. It gets an error
-/// only for values that it receives itself. The values are in a Rust slice, so this machine's long
-/// must have 64 bits.
-#[cfg(target_pointer_width = "64")]
 /// The blocks of a matrix often have a type whose extent is below its true one. Only elements of
 /// the ranges count, not those between.
 #[test]
@@ -360,6 +356,10 @@ fn ranges_may_lie_in_the_gaps_of_each_other() {
     });
 }
 
+/// A rank whose long has 32 bits forwards values that it couldn't hold itself. It gets an error
+/// only for values that it receives itself. The values are in a Rust slice, so this machine's long
+/// must have 64 bits.
+#[cfg(target_pointer_width = "64")]
 #[test]
 fn forwarded_data_are_not_converted() {
     use longshore::c;
