@@ -13,8 +13,8 @@ use clap_complete::Shell;
 /// Installs the command, the C interface, manual pages and completions
 ///
 /// Under PREFIX are afterwards: bin/longshore and, as names of it, mpicc, mpicxx, mpic++, mpiexec
-/// and mpirun; lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h and mpix.h; and under share,
-/// manual pages and the completions of shells. Files that are there are replaced.
+/// and mpirun; lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h and mpix.h; and under
+/// share, manual pages and the completions of shells. Files that are there are replaced.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The folder, such as /usr/local. It is made if it isn't there

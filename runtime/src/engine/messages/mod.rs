@@ -101,8 +101,8 @@ impl Messages {
     }
 
     /// Starts to send a message: at once if it is short, there is credit and it isn't synchronous,
-    /// otherwise by rendezvous. Returns the number of the send, by which [`take_sent`](Messages::take_sent)
-    /// reports its end; `None` if it has ended.
+    /// otherwise by rendezvous. Returns the number of the send, by which
+    /// [`take_sent`](Messages::take_sent) reports its end; `None` if it has ended.
     ///
     /// # Errors
     /// The peer is gone, or a value of a short message can't be sent.
