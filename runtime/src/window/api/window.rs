@@ -285,7 +285,7 @@ impl<M> Window<M> {
     /// it is that of rank 0.
     ///
     /// As in MPI, the program must order conflicting loads and stores of different ranks. It can
-    /// use a lock, a fence, or a barrier between two calls of [`sync`](Passive::sync).
+    /// use a lock, a fence, or a barrier between two calls of [`sync`](crate::Passive::sync).
     ///
     /// # Errors
     /// RANK for a rank outside of the window.
