@@ -93,6 +93,27 @@ impl<'f> UserOp<'f> {
     ///
     /// Both memories belong to the call. They hold the elements' data at the displacements that the
     /// datatype gives, and are aligned to 16 bytes at displacement 0.
+    ///
+    /// ```
+    /// use longshore::UserOp;
+    ///
+    /// # let rank = longshore::init()?;
+    /// // Calls give it ints only.
+    /// let greatest = UserOp::by_pointer(|left, right, count| {
+    ///     for at in 0..count as usize {
+    ///         // SAFETY: both memories have `count` aligned ints.
+    ///         unsafe {
+    ///             let (left, right) = (left.cast::<i32>().add(at), right.cast::<i32>().add(at));
+    ///             *right = (*left).max(*right);
+    ///         }
+    ///     }
+    /// });
+    /// let mut all = [0];
+    /// rank.world().allreduce(&[rank.world().rank()], &mut all, &greatest)?;
+    /// assert_eq!(all, [rank.world().size() - 1]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn by_pointer(combine: impl Fn(*const u8, *mut u8, i64) + 'f) -> UserOp<'f> {
         UserOp { fold: Box::new(OnMemory { combine }) }
     }

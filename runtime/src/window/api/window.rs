@@ -271,6 +271,17 @@ impl From<Window<Pointed>> for Window<Allocated> {
 
 impl<M> Window<M> {
     /// Accessors to this rank's own memory, which copy elements.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// let window = Window::allocate(rank.world(), 16, 8, &Info::default())?;
+    /// window.local().set(1, 2.5)?;
+    /// assert_eq!(window.local().get::<f64>(1)?, 2.5);
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn local(&self) -> Local<'_> {
         Local::new(&self.core)
     }
@@ -383,6 +394,16 @@ impl<M> Window<M> {
     }
 
     /// The group of the window's communicator (MPI-5.0 section 12.2.8).
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// let window = Window::allocate(rank.world(), 16, 8, &Info::default())?;
+    /// assert!(window.group() == rank.world().group());
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn group(&self) -> &Group {
         self.core.parts().peers().communicator().group()
     }
