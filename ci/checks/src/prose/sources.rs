@@ -63,8 +63,9 @@ pub fn all(folder: &Path) -> Result<Vec<Source>, String> {
     let mut sources = Vec::new();
     for path in paths {
         let file = folder.join(&path);
-        // A tracked file may be deleted in the working tree; a link or a submodule has no text.
-        if !file.is_file() {
+        // A tracked file may be deleted in the working tree, and a submodule has no text. A link
+        // shows a file that is listed at its own place.
+        if !file.is_file() || file.is_symlink() {
             continue;
         }
         let bytes = fs::read(&file).map_err(|error| format!("{path}: {error}"))?;
