@@ -343,11 +343,6 @@ impl<T> List<T> {
             _ => Ok(unsafe { std::slice::from_raw_parts(self.0, len) }),
         }
     }
-
-    /// The address of the array.
-    pub fn number(self) -> usize {
-        self.0.addr()
-    }
 }
 
 /// An array of counts or displacements, of either version.
@@ -410,10 +405,6 @@ impl<T: Copy> Room<T> {
     /// It is null, or has room for what the call writes.
     pub unsafe fn new(start: *mut T) -> Room<T> {
         Room(start)
-    }
-
-    pub fn is_null(self) -> bool {
-        self.0.is_null()
     }
 
     /// Its elements.

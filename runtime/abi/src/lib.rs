@@ -15,9 +15,6 @@
 //! objects behind them, counts of both versions as i64, pointers as the types of `arg`. They
 //! return their results, or a `Fault`.
 
-// Some of what the functions to come need is there already.
-#![allow(dead_code)]
-
 mod arg;
 mod call;
 mod constants;
