@@ -30,11 +30,7 @@ impl Communicator {
 
     /// Unpacks a message that fills the room.
     pub(super) fn unpack_whole(&self, room: Destination<'_>, bytes: &[u8]) -> Result<()> {
-        Scope::with(|scope| {
-            let all = room.what.resolve(self.process(), scope.lend_mut(room.loan))?;
-            all.check_disjoint()?;
-            self.unpack_from(&all, 0, all.count, bytes)
-        })
+        self.unpack_elements(room, None, bytes)
     }
 
     /// Unpacks a message into the first elements of the room.
@@ -44,10 +40,20 @@ impl Communicator {
         elements: u64,
         bytes: &[u8],
     ) -> Result<()> {
+        self.unpack_elements(room, Some(elements), bytes)
+    }
+
+    /// Unpacks a message into so many elements of the room, or into all.
+    fn unpack_elements(
+        &self,
+        room: Destination<'_>,
+        elements: Option<u64>,
+        bytes: &[u8],
+    ) -> Result<()> {
         Scope::with(|scope| {
             let all = room.what.resolve(self.process(), scope.lend_mut(room.loan))?;
             all.check_disjoint()?;
-            self.unpack_from(&all, 0, elements, bytes)
+            self.unpack_from(&all, 0, elements.unwrap_or(all.count), bytes)
         })
     }
 
