@@ -96,10 +96,11 @@ fn reductions_combine_in_the_order_of_ranks() {
     });
 }
 
-/// Affine maps x -> a x + b, whose composition isn't commutative.
+/// Affine maps x -> a x + b, whose composition isn't commutative. They are modulo 2^64, since the
+/// maps of many ranks compose to large ones.
 fn compose(left: &[[i64; 2]], right: &mut [[i64; 2]]) {
     for (f, g) in left.iter().zip(right) {
-        *g = [g[0] * f[0], g[0] * f[1] + g[1]];
+        *g = [g[0].wrapping_mul(f[0]), g[0].wrapping_mul(f[1]).wrapping_add(g[1])];
     }
 }
 
