@@ -1,7 +1,9 @@
 //! `longshore bench` as a command: real ranks measure, check data, and the report is complete.
 
+#[path = "support/program.rs"]
+mod program;
+
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -9,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use program::write_program;
 
 /// Waits until a process has a handler for a signal.
 fn await_handler(pid: Pid, signal: Signal) {
@@ -221,8 +224,7 @@ fn peer(name: &str, mpiexec: &str) -> PathBuf {
     let bin = std::env::temp_dir().join(format!("longshore-{name}-peer-{}", std::process::id()));
     fs::create_dir_all(&bin).unwrap();
     for (name, script) in [("mpicc", "#!/bin/sh\n"), ("mpiexec", mpiexec)] {
-        fs::write(bin.join(name), script).unwrap();
-        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&bin.join(name), script.as_bytes());
     }
     bin
 }

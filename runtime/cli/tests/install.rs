@@ -1,9 +1,14 @@
 //! `longshore install`, and the command under the names that it makes.
 
+#[path = "support/program.rs"]
+mod program;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use program::write_program;
 
 /// A folder with the command and a library beside it, as cargo builds them. Tests of the real
 /// library are in C.
@@ -11,7 +16,8 @@ fn built(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("built")).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_longshore"), folder.join("built/longshore")).unwrap();
+    let command = fs::read(env!("CARGO_BIN_EXE_longshore")).unwrap();
+    write_program(&folder.join("built/longshore"), &command);
     fs::write(folder.join("built/libmpi_abi.so"), "a library").unwrap();
     folder
 }

@@ -25,6 +25,7 @@ use roles::{
     alone, barrier, children, circle, conflict, exit, fatal, fences, full, idle, join, leave,
     leave_slowly, locks, signals, unfreed,
 };
+use support::program::write_program;
 use support::{HANG, run, sh};
 
 /// The program of the ranks if ROLE is set; otherwise it does nothing.
@@ -277,10 +278,9 @@ fn a_program_that_cannot_start_is_named_with_status_126_or_127() {
 /// A copy of this test's program with changed bytes.
 fn changed_program(name: &str, change: impl FnOnce(&mut Vec<u8>)) -> String {
     let path = std::env::temp_dir().join(format!("longshore-{name}-{}", std::process::id()));
-    std::fs::copy(std::env::current_exe().unwrap(), &path).unwrap();
-    let mut bytes = std::fs::read(&path).unwrap();
+    let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     change(&mut bytes);
-    std::fs::write(&path, bytes).unwrap();
+    write_program(&path, &bytes);
     path.to_str().unwrap().to_owned()
 }
 

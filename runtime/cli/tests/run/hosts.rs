@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
@@ -17,6 +16,7 @@ use nix::unistd::Pid;
 
 use super::role;
 use super::signals::REPORTS_TERM;
+use super::support::program::write_program;
 use super::support::{Finished, LaunchedJob, parent, run, sh, start, variable};
 
 /// One rank on the first host, up to three on the second.
@@ -77,8 +77,7 @@ fn agent(run: &LaunchedJob, host: i32) -> (Pid, Pid) {
 /// Makes a script that is a start command and gets the host's name as `$1`.
 fn script(name: &str, text: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("longshore-{name}-{}", std::process::id()));
-    fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&path, format!("#!/bin/sh\n{text}\n").as_bytes());
     path
 }
 
@@ -88,7 +87,7 @@ fn a_path_with_a_blank_passes_through_ssh() {
     let folder = std::env::temp_dir().join(format!("longshore's own {}", std::process::id()));
     fs::create_dir(&folder).unwrap();
     let longshore = folder.join("longshore");
-    fs::copy(env!("CARGO_BIN_EXE_longshore"), &longshore).unwrap();
+    write_program(&longshore, &fs::read(env!("CARGO_BIN_EXE_longshore")).unwrap());
     let ssh = script("ssh", r#"while [ "$1" = -o ]; do shift 2; done; shift; exec sh -c "$*""#);
     fs::rename(ssh, folder.join("ssh")).unwrap();
     let mut run = Command::new(&longshore);

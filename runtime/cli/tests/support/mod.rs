@@ -1,6 +1,8 @@
 //! `longshore run` under test: starts jobs, signals and observes them from outside.
 #![allow(dead_code)] // no test binary uses all of it
 
+pub mod program;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
