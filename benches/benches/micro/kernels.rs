@@ -41,21 +41,24 @@ fn copy(bencher: Bencher, bytes: usize) {
     contiguous(bencher, Conversion::Copy, bytes);
 }
 
-/// Offsets of the destination in its page, relative to the offset of the source.
-const APART: [usize; 5] = [0, 8, 16, 32, 40];
+/// Offsets of the destination in its page, relative to the offset of the source. One of the two
+/// begins a page.
+const APART: [isize; 6] = [0, 8, 16, 32, 40, -16];
 
-fn askew(bencher: Bencher, bytes: usize, apart: usize, copy: impl Fn(&[u8], &mut [u8])) {
+fn askew(bencher: Bencher, bytes: usize, apart: isize, copy: impl Fn(&[u8], &mut [u8])) {
     const PAGE: usize = 4096;
-    let (from, mut to) = (vec![0u8; bytes + PAGE], vec![0u8; bytes + 2 * PAGE]);
+    let (from, mut to) = (vec![0u8; bytes + 2 * PAGE], vec![0u8; bytes + 2 * PAGE]);
     let [first, second] = [&from, &to].map(|memory| memory.as_ptr().align_offset(PAGE));
-    let (from, to) = (&from[first..][..bytes], &mut to[second + apart..][..bytes]);
+    let [first_apart, second_apart] = [-apart, apart].map(|apart| apart.max(0) as usize);
+    let from = &from[first + first_apart..][..bytes];
+    let to = &mut to[second + second_apart..][..bytes];
     bencher
         .counter(BytesCount::new(bytes))
         .bench_local(|| copy(divan::black_box(from), divan::black_box(to)));
 }
 
 #[divan::bench(args = APART, consts = [4 << 10, 64 << 10])]
-fn askew_copy<const BYTES: usize>(bencher: Bencher, apart: usize) {
+fn askew_copy<const BYTES: usize>(bencher: Bencher, apart: isize) {
     let kernel = Kernel::new(Conversion::Copy, BYTES as u64);
     let (counts, lane) = ([1, 1], Lane { start: 0, strides: [0, 0] });
     askew(bencher, BYTES, apart, |from, to| {
@@ -64,7 +67,7 @@ fn askew_copy<const BYTES: usize>(bencher: Bencher, apart: usize) {
 }
 
 #[divan::bench(args = APART, consts = [4 << 10, 64 << 10])]
-fn askew_limit<const BYTES: usize>(bencher: Bencher, apart: usize) {
+fn askew_limit<const BYTES: usize>(bencher: Bencher, apart: isize) {
     askew(bencher, BYTES, apart, |from, to| to.copy_from_slice(from));
 }
 

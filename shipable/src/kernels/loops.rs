@@ -376,6 +376,12 @@ mod zmm {
         has_avx512().then(avx512::loops::<CopyLines>)
     }
 
+    /// The loops that copy runs that are too long for the other loops. `None` if the processor has
+    /// no such registers.
+    pub(super) fn long() -> Option<&'static Loops> {
+        has_avx512().then(avx512::loops::<CopyLong>)
+    }
+
     /// The longest single run that a loop with registers of 64 bytes copies. For longer runs memcpy
     /// is faster unless both memories are in a first-level cache (docs/tuning.md, "Single runs").
     const LONGEST_ALONE: usize = 4096;
@@ -394,7 +400,7 @@ mod zmm {
             unsafe {
                 match len {
                     ..=LONGEST_ALONE => avx512::run::<CopyChunks<128>>(from, to, len),
-                    _ => avx2::run::<CopyLong>(from, to, len),
+                    _ => avx512::run::<CopyLong>(from, to, len),
                 }
             }
         }
@@ -415,6 +421,10 @@ mod zmm {
     }
 
     pub(super) fn lines() -> Option<&'static super::Loops> {
+        None
+    }
+
+    pub(super) fn long() -> Option<&'static super::Loops> {
         None
     }
 
@@ -498,8 +508,10 @@ fn long_copy(run: u64) -> &'static Loops {
         if let Some(loops) = copy_in_lines(run) {
             return loops;
         }
-        if is_x86_feature_detected!("avx2") {
-            return choose!(avx2, CopyLong);
+        match zmm::long() {
+            Some(loops) if run > LONGEST => return loops,
+            _ if is_x86_feature_detected!("avx2") => return choose!(avx2, CopyLong),
+            _ => {}
         }
     }
     choose!(baseline, CopyAny)

@@ -13,6 +13,10 @@ use crate::convert::Unit;
 /// The bytes of a cache line on most machines.
 pub(super) const LINE: usize = 64;
 
+/// The bytes within which the processor compares the addresses of loads and stores at first.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+const PAGE: usize = 4096;
+
 /// A way to move one run.
 pub(super) trait Move {
     /// Whether the move contains a loop. Otherwise it is a few instructions.
@@ -62,8 +66,9 @@ pub(super) struct CopyLines;
 /// Copies any number of bytes, in lines where memcpy may stall.
 ///
 /// For these lengths glibc before 2.39 uses `rep movsb` on processors that declare it fast. Some
-/// are slow if source and target differ in their offset within 32 bytes (glibc bug 30994;
-/// docs/tuning.md, "Unaligned rep movsb").
+/// are slow if source and target differ in their offset within 32 bytes. Those with AVX-512 are
+/// slow only if the target begins less than a line further into its page than the source (glibc
+/// bug 30994; docs/tuning.md, "Unaligned rep movsb").
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub(super) struct CopyLong;
 
@@ -152,10 +157,14 @@ impl Move for CopyLong {
     #[inline(always)]
     unsafe fn run<S: Set>(from: *const u8, to: *mut u8, run: usize) {
         let apart = to.addr().wrapping_sub(from.addr());
+        let stalls = match size_of::<S::Wide>() {
+            LINE => (1..LINE).contains(&(apart % PAGE)),
+            _ => apart % 32 != 0,
+        };
         // SAFETY: the caller's promise. `CopyLines` gets at least 2 KiB, and it is made for 128 or
         // more.
         unsafe {
-            match STRINGS.contains(&run) && apart % 32 != 0 {
+            match STRINGS.contains(&run) && stalls {
                 true => CopyLines::run::<S>(from, to, run),
                 false => CopyAny::run::<S>(from, to, run),
             }
