@@ -39,7 +39,11 @@ impl Report {
             table.rows.insert(1, rule);
             let _ = write!(text, "\n**{}**\n\n{}", table.heading, table.aligned("| ", " |"));
         }
-        text + &self.rest("\n- ")
+        // Reasons are quoted: they are the words of libraries, and as long as they like.
+        match self.rest("\n").as_str() {
+            "\n" => text,
+            rest => format!("{text}\n```{rest}```\n"),
+        }
     }
 
     fn tables(&self) -> Vec<Table> {
