@@ -182,6 +182,12 @@ impl Process {
         self.check_job()
     }
 
+    /// Whether calls that don't wait have to make progress, since there is no progress thread.
+    #[inline]
+    pub(crate) fn must_poll(&self) -> bool {
+        self.unserved.load(Ordering::Relaxed)
+    }
+
     /// Makes progress in a call that doesn't wait, if there is no progress thread. The caller may
     /// repeat its call until a peer has acted, and the peer may need an answer of this rank for
     /// that (MPI-5.0 section 12.7.3).
@@ -190,7 +196,7 @@ impl Process {
     /// Those of [`poll`](Process::poll).
     #[inline]
     pub(crate) fn oblige(&self) -> Result<()> {
-        if self.unserved.load(Ordering::Relaxed) { self.poll() } else { Ok(()) }
+        if self.must_poll() { self.poll() } else { Ok(()) }
     }
 
     /// Waits until all ranks of a group have entered the barrier, which may be a window's; this

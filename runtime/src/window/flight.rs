@@ -95,6 +95,12 @@ impl Flight {
         self.shipped.get()
     }
 
+    /// Whether the engine has no operation, and none failed.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        !self.is_shipped() && !self.ledger.has_failure()
+    }
+
     /// Whether the engine may have more of an operation than its number.
     #[inline]
     pub(super) fn is_lent(&self) -> bool {

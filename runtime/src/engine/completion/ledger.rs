@@ -118,11 +118,17 @@ impl Ledger {
         self.failed.store(true, Ordering::Release);
     }
 
+    /// Whether any operation failed whose failure hasn't been taken.
+    #[inline]
+    pub(crate) fn has_failure(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
     /// Takes the first failure on a target, or on any target if `target` is `None`. The later ones
     /// are dropped.
     #[inline]
     pub(crate) fn take_failure(&self, target: Option<u32>) -> Option<Error> {
-        if self.failed.load(Ordering::Acquire) { self.first_failure(target) } else { None }
+        if self.has_failure() { self.first_failure(target) } else { None }
     }
 
     #[cold]
