@@ -1,6 +1,5 @@
 //! Peers: MPI libraries as contenders. Their `mpicc` builds the program in `benches/peers`, and
-//! their
-//! `mpiexec` runs it.
+//! their `mpiexec` runs it. The C interface of this project is one of them.
 
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -11,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{RecvTimeoutError, unbounded};
+use longshore::job::Routes;
 
 use crate::case::{Bench, Case};
 use crate::row::{Answer, Outcome, Refusal, Sample};
@@ -79,7 +79,7 @@ pub fn find() -> Result<Vec<Peer>, PeersError> {
     for bin in std::env::split_paths(&folders).filter(|bin| !bin.as_os_str().is_empty()) {
         // mpicc runs in another folder.
         let bin = std::path::absolute(&bin).unwrap_or(bin);
-        let peer = Peer::build(&bin)?;
+        let peer = Peer::build(Folder::new()?, &bin)?;
         // The report can't tell apart two builds of one release.
         if let Some(other) = peers.iter().find(|other| other.name == peer.name) {
             let problem = format!("{} is also in {}", peer.name, other.bin.display());
@@ -91,7 +91,19 @@ pub fn find() -> Result<Vec<Peer>, PeersError> {
 }
 
 impl Peer {
-    fn build(bin: &Path) -> Result<Peer, PeersError> {
+    /// The C interface of this project. `install` lays it out under a folder.
+    ///
+    /// # Errors
+    /// Those of `install`, or of a compiler that can't build the program.
+    pub fn of_c(install: impl FnOnce(&Path) -> io::Result<()>) -> Result<Peer, PeersError> {
+        let folder = Folder::new()?;
+        let prefix = folder.path("prefix");
+        let made = fs::create_dir(&prefix).map_err(|error| scratch::of(&prefix, &error));
+        made.and_then(|()| install(&prefix)).map_err(PeersError::Storage)?;
+        Peer::build(folder, &prefix.join("bin"))
+    }
+
+    fn build(folder: Folder, bin: &Path) -> Result<Peer, PeersError> {
         let unusable = |problem: String| PeersError::Unusable { bin: bin.to_owned(), problem };
         let mut mpiexec = Command::new(bin.join("mpiexec"));
         mpiexec.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
@@ -100,7 +112,6 @@ impl Peer {
             .map_err(|error| unusable(format!("mpiexec --version: {error}")))?;
         let name = name(&version)
             .ok_or_else(|| unusable("mpiexec is neither MPICH's nor Open MPI's".to_owned()))?;
-        let folder = Folder::new()?;
         for (file, text) in SOURCES {
             folder.write(file, text)?;
         }
@@ -142,6 +153,11 @@ impl Peer {
     fn open_mpi(&self) -> Option<u32> {
         let release = self.name.strip_prefix(OPEN_MPI)?;
         Some(release.trim().split('.').next()?.parse().unwrap_or_default())
+    }
+
+    /// Whether this is the C interface of this project.
+    fn is_own(&self) -> bool {
+        self.name == OWN
     }
 
     fn mpiexec(&self, ranks: u32, hosts: u32) -> Command {
@@ -243,6 +259,8 @@ impl Contender for Peer {
         match case.bench {
             Bench::TypeSend => false,
             bench if limits::has(bench) => false,
+            // The C interface chooses its routes and representations by itself.
+            _ if self.is_own() => like && case.hosts == 1 && case.route == Routes::Best,
             // Since release 5, Open MPI's windows use shared memory whatever its settings are.
             _ if case.hosts > 1 && self.open_mpi().is_some_and(|major| major >= 5) => false,
             Bench::Pack | Bench::Unpack => like || case.arch == ["native", "external32"],
@@ -287,10 +305,14 @@ fn ranks(case: &Case) -> u32 {
 }
 
 const OPEN_MPI: &str = "Open MPI";
+const OWN: &str = "Longshore C";
 
 /// A library's name and release, from the output of `mpiexec --version`.
 fn name(version: &str) -> Option<String> {
     let mut words = version.split_whitespace();
+    if version.starts_with("longshore ") {
+        return Some(OWN.to_owned());
+    }
     if version.contains("HYDRA") {
         words.find(|&word| word == "Version:")?;
         return Some(format!("MPICH {}", words.next()?));
@@ -391,6 +413,7 @@ mod tests {
             ("HYDRA build details:\n    Version:   5.0.2\n    Release", Some("MPICH 5.0.2")),
             ("mpiexec (Open MPI) 5.0.11\n\nReport bugs to", Some("Open MPI 5.0.11")),
             ("mpiexec (OpenRTE) 4.1.4\n", Some("Open MPI 4.1.4")),
+            ("longshore 0.1.0\n", Some("Longshore C")),
             ("srun 23.1", None),
             ("", None),
         ] {

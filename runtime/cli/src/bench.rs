@@ -14,7 +14,7 @@ use longshore::job::Routes;
 use longshore::launcher::is_ignored;
 use longshore_benches::case::{Bench, By, Case, Flavor, Sync};
 use longshore_benches::environment::Environment;
-use longshore_benches::peers;
+use longshore_benches::peers::{self, Peer};
 use longshore_benches::plan::{Choice, Element};
 use longshore_benches::progress::Bar;
 use longshore_benches::report::Report;
@@ -23,6 +23,7 @@ use longshore_benches::{Failure, launch};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::install;
 use crate::representation::Representations;
 
 /// Measures one-sided operations, datatypes and launching, and the limits of the machine
@@ -46,9 +47,12 @@ pub struct Arguments {
     /// Synchronisations: flush, lock, lock_shared, lock_all, fence, pscw, or all
     #[arg(long, value_name = "SYNC,...", value_parser = syncs)]
     sync: Option<Several<Sync>>,
-    /// Interfaces: scope, pointer (calls with pointers and committed types), or all
+    /// Interfaces: scope, pointer (calls with pointers and committed types), c, or all
+    ///
+    /// `c` adds a column for the C interface, measured by the program that measures the other
+    /// libraries.
     #[arg(long, value_name = "INTERFACE,...", value_parser = interfaces)]
-    by: Option<Several<By>>,
+    by: Option<Interfaces>,
     /// Threads that divide a pack, an unpack or a copy: numbers, with commas in between. [default:
     /// 1]
     #[arg(long, value_name = "N,...", value_parser = numbers_of_threads)]
@@ -130,6 +134,7 @@ Examples:
   longshore bench put_latency get_latency --window all --size 8,1M
   longshore bench put_latency --sync fence,pscw --arch native,s390x
   longshore bench put_latency put_bw --hosts --size 8,1M
+  longshore bench put_latency --by pointer,c --size 8 --peers
   longshore bench pack put_latency --type 'U1(V:d:1000:1:10)' --size 8000
   longshore bench --peers --json run.json
   longshore bench --from run.json --markdown run.md --svg pictures";
@@ -157,8 +162,23 @@ fn syncs(text: &str) -> Result<Several<Sync>, String> {
     several(text, &Sync::WORDS.join(","))
 }
 
-fn interfaces(text: &str) -> Result<Several<By>, String> {
-    several(text, &By::WORDS.join(","))
+/// The interfaces by which operations are called.
+#[derive(Clone)]
+struct Interfaces {
+    /// Those of Rust, which have rows of their own.
+    rust: Vec<By>,
+    /// Whether that of C has a column.
+    c: bool,
+}
+
+fn interfaces(text: &str) -> Result<Interfaces, String> {
+    const C: &str = "c";
+    let all = format!("{},{C}", By::WORDS.join(","));
+    let words: Vec<&str> = if text == "all" { &all } else { text }.split(',').collect();
+    let (c, rust): (Vec<&str>, Vec<&str>) = words.into_iter().partition(|word| *word == C);
+    let rust: Result<_, _> = rust.into_iter().map(str::parse).collect();
+    let rust = rust.map_err(|error: <By as FromStr>::Err| format!("{error}, or {C}"))?;
+    Ok(Interfaces { rust, c: !c.is_empty() })
 }
 
 fn numbers_of_threads(text: &str) -> Result<Several<u32>, String> {
@@ -258,7 +278,10 @@ fn measure(arguments: &Arguments, cases: &[Case]) -> Result<u8, Failure> {
     }
     // A file that can't be written is an error now, not after all measurements.
     arguments.outputs.create()?;
-    let peers = if arguments.peers { peers::find()? } else { Vec::new() };
+    let mut peers = if arguments.peers { peers::find()? } else { Vec::new() };
+    if arguments.by.as_ref().is_some_and(|by| by.c) {
+        peers.insert(0, Peer::of_c(install::install)?);
+    }
     let program = std::env::current_exe()?.into_os_string();
     let mut contenders: Vec<Box<dyn Contender>> =
         vec![Box::new(Ours { program }), Box::new(Plain::LOOPS), Box::new(Plain::LIMITS)];
@@ -293,7 +316,7 @@ impl Arguments {
             benches: self.benches.clone(),
             windows: or_none(&self.window),
             syncs: or_none(&self.sync),
-            bys: or_none(&self.by),
+            bys: self.by.as_ref().map_or_else(Vec::new, |by| by.rust.clone()),
             threads: or_none(&self.threads),
             sizes: or_none(&self.size),
             routes: or_none(&self.route),

@@ -66,7 +66,11 @@ pub fn prefix() -> io::Result<PathBuf> {
     })
 }
 
-fn install(prefix: &Path) -> io::Result<()> {
+/// Installs everything under a folder that is there.
+///
+/// # Errors
+/// A file that can't be written or found, with its path.
+pub fn install(prefix: &Path) -> io::Result<()> {
     let program = env::current_exe()?;
     let library = library(&program)?;
     place(&prefix.join("bin/longshore"), |path| fs::copy(&program, path).map(drop))?;

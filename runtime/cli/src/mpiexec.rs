@@ -9,6 +9,9 @@ use clap::CommandFactory;
 /// Makes the command line of `longshore run` of one of `mpiexec`. Options that only `longshore run`
 /// has stay as they are.
 pub fn translate(words: Vec<OsString>) -> Vec<OsString> {
+    if let Some("--version" | "-version" | "-V") = words.first().and_then(|word| word.to_str()) {
+        return vec!["longshore".into(), "--version".into()];
+    }
     let parts: Vec<Part> = words.split(|word| word == ":").map(Part::parse).collect();
     let everywhere: Vec<OsString> =
         parts.iter().flat_map(|part| part.everywhere.iter().cloned()).collect();
@@ -103,6 +106,12 @@ fn takes_value(option: &OsStr) -> bool {
 mod tests {
     use super::*;
 
+    fn translated(given: &str) -> String {
+        let line = translate(given.split_whitespace().map(OsString::from).collect());
+        let line: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
+        line.join(" ")
+    }
+
     #[test]
     fn options_of_other_launchers_are_translated() {
         for (given, made) in [
@@ -114,10 +123,11 @@ mod tests {
             ("--wdir /tmp -x A=1 ./a", "--wdir /tmp -x A=1 ./a"),
             ("-np", "-n"),
         ] {
-            let words = given.split_whitespace().map(OsString::from).collect();
-            let line = translate(words);
-            let line: Vec<_> = line[2..].iter().map(|word| word.to_string_lossy()).collect();
-            assert_eq!(line.join(" "), made, "{given}");
+            assert_eq!(translated(given), format!("longshore run {made}"), "{given}");
         }
+        for asked in ["--version", "-version", "-V"] {
+            assert_eq!(translated(asked), "longshore --version");
+        }
+        assert_eq!(translated("-n 1 ./a --version"), "longshore run -n 1 ./a --version");
     }
 }
