@@ -17,6 +17,7 @@ use crate::origin::{Destination, Origin, What};
 use crate::types::{ElementType, Type};
 
 /// `count` elements of a type, with displacement 0 at `place`: their memory and their description.
+#[inline(always)]
 pub(crate) fn pointed<'a>(place: *mut u8, count: i64, datatype: &'a Type) -> (Span, What<'a>) {
     // Elements without a range give an empty span, with which the call refuses them.
     let reach = u64::try_from(count).ok();

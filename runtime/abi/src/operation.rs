@@ -60,10 +60,21 @@ impl Object for Op {
     }
 }
 
+/// The operations by the distance of their handles from MPI_OP_NULL.
+static BY_HANDLE: [Option<longshore::Op>; 32] = {
+    let mut operations = [None; 32];
+    let mut at = 0;
+    while at < HANDLES.len() {
+        operations[HANDLES[at].0.number() - c::OP_NULL.number()] = Some(HANDLES[at].1);
+        at += 1;
+    }
+    operations
+};
+
 /// The operation of a predefined handle.
-#[inline]
+#[inline(always)]
 pub fn predefined(handle: Handle) -> Option<longshore::Op> {
-    HANDLES.iter().find(|(known, _)| *known == handle).map(|(_, op)| *op)
+    *BY_HANDLE.get(handle.number().wrapping_sub(c::OP_NULL.number()))?
 }
 
 impl Op {

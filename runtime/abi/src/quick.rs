@@ -7,11 +7,12 @@
 
 use std::ffi::{c_int, c_void};
 
-use longshore::{Raw, Result};
+use longshore::{Assert, LockType, Op, Raw, Result};
 
 use crate::call::raise;
 use crate::datatype::compiled;
 use crate::fault::Raiser;
+use crate::group::Group;
 use crate::handle::{Handle, borrow_object};
 use crate::operation::predefined;
 use crate::rma::is_counted;
@@ -117,6 +118,41 @@ pub unsafe fn accumulate(
 }
 
 /// # Safety
+/// The program's promises of MPI_Get_accumulate.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub unsafe fn get_accumulate(
+    origin: *const c_void,
+    count: i64,
+    datatype: Handle,
+    result: *mut c_void,
+    result_count: i64,
+    result_type: Handle,
+    rank: c_int,
+    disp: i64,
+    target_count: i64,
+    target_type: Handle,
+    op: Handle,
+    win: Handle,
+) -> Option<c_int> {
+    let (own, target, calls) = (compiled(result_type)?, compiled(target_type)?, calls(win)?);
+    if !is_usual(result, rank) || target_count == 0 || is_counted(result_type) {
+        return None;
+    }
+    let to = (result.cast::<u8>(), result_count, own);
+    let op = predefined(op)?;
+    // An atomic get ignores its origin.
+    let from = match op {
+        Op::NoOp => (to.0.cast_const(), 0, own),
+        _ if origin.is_null() || is_counted(datatype) => return None,
+        _ => (origin.cast(), count, compiled(datatype)?),
+    };
+    // SAFETY: the caller's promise.
+    let added = unsafe { calls.get_accumulate(from, to, rank, disp, target_count, target, op) };
+    code("MPI_Get_accumulate", win, added)
+}
+
+/// # Safety
 /// The program's promises of MPI_Fetch_and_op.
 #[inline(always)]
 pub unsafe fn fetch_and_op(
@@ -174,8 +210,76 @@ macro_rules! completing {
 }
 
 completing! {
+    win_complete complete "MPI_Win_complete";
     win_flush_all flush_all "MPI_Win_flush_all";
     win_flush_local_all flush_local_all "MPI_Win_flush_local_all";
+    win_sync sync "MPI_Win_sync";
+    win_unlock_all unlock_all "MPI_Win_unlock_all";
+}
+
+/// An assert of known bits.
+#[inline(always)]
+fn assert(bits: c_int) -> Option<Assert> {
+    Assert::from_bits(u32::try_from(bits).ok()?).ok()
+}
+
+/// # Safety
+/// The program's promises of the call.
+#[inline(always)]
+pub unsafe fn win_fence(bits: c_int, win: Handle) -> Option<c_int> {
+    code("MPI_Win_fence", win, calls(win)?.fence(assert(bits)?))
+}
+
+/// # Safety
+/// The program's promises of the call.
+#[inline(always)]
+pub unsafe fn win_start(group: Handle, bits: c_int, win: Handle) -> Option<c_int> {
+    let group = borrow_object::<Group>(group)?.inner();
+    code("MPI_Win_start", win, calls(win)?.start(group, assert(bits)?))
+}
+
+/// # Safety
+/// The program's promises of the call.
+#[inline(always)]
+pub unsafe fn win_post(group: Handle, bits: c_int, win: Handle) -> Option<c_int> {
+    let group = borrow_object::<Group>(group)?.inner();
+    let window = borrow_object::<Win>(win)?.alone()?;
+    code("MPI_Win_post", win, window.post(group, assert(bits)?))
+}
+
+/// # Safety
+/// The program's promises of the call.
+#[inline(always)]
+pub unsafe fn win_wait(win: Handle) -> Option<c_int> {
+    code("MPI_Win_wait", win, borrow_object::<Win>(win)?.alone()?.wait())
+}
+
+/// # Safety
+/// The program's promises of the call.
+#[inline(always)]
+pub unsafe fn win_lock(lock_type: c_int, rank: c_int, bits: c_int, win: Handle) -> Option<c_int> {
+    let lock_type = LockType::from_number(lock_type).ok()?;
+    if rank < 0 {
+        return None;
+    }
+    code("MPI_Win_lock", win, calls(win)?.lock(rank, lock_type, assert(bits)?))
+}
+
+/// # Safety
+/// The program's promises of the call.
+#[inline(always)]
+pub unsafe fn win_lock_all(bits: c_int, win: Handle) -> Option<c_int> {
+    code("MPI_Win_lock_all", win, calls(win)?.lock_all(assert(bits)?))
+}
+
+/// # Safety
+/// The program's promises of the call.
+#[inline(always)]
+pub unsafe fn win_unlock(rank: c_int, win: Handle) -> Option<c_int> {
+    if rank < 0 {
+        return None;
+    }
+    code("MPI_Win_unlock", win, calls(win)?.unlock(rank))
 }
 
 /// # Safety

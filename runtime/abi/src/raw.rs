@@ -16,7 +16,7 @@ impl Handle {
 
     /// Its number.
     #[inline(always)]
-    pub fn number(self) -> usize {
+    pub const fn number(self) -> usize {
         self.0
     }
 
