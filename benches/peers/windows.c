@@ -125,12 +125,12 @@ static int serve(const bench_t *b, int calls) {
 /* Opens the epoch that contains all rounds. */
 static int open_epoch(const bench_t *b) {
     if (b->sync == FENCE) return MPI_Win_fence(0, b->window);
-    return b->sync == FLUSH ? MPI_Win_lock_all(0, b->window) : MPI_SUCCESS;
+    return b->sync <= FLUSH_LOCAL ? MPI_Win_lock_all(0, b->window) : MPI_SUCCESS;
 }
 
 static int close_epoch(const bench_t *b) {
     if (b->sync == FENCE) return MPI_Win_fence(MPI_MODE_NOSUCCEED, b->window);
-    return b->sync == FLUSH ? MPI_Win_unlock_all(b->window) : MPI_SUCCESS;
+    return b->sync <= FLUSH_LOCAL ? MPI_Win_unlock_all(b->window) : MPI_SUCCESS;
 }
 
 /* This rank's part of a round of `calls` calls. */

@@ -18,7 +18,8 @@ use crate::info::{self, Info, Pairs};
 use crate::keyval::{Attributes, Holder};
 use crate::lock::lock;
 use crate::object::Card;
-use crate::{codes, constants, group, keyval, state};
+use crate::status::Status;
+use crate::{buffered, codes, constants, group, keyval, request, state};
 
 /// A communicator.
 pub struct Comm {
@@ -139,6 +140,16 @@ pub fn comm_dup_with_info(handle: Handle, info: Option<&Info>) -> Result<Handle>
     dup(handle, info)
 }
 
+/// A duplicate, and the request that is complete when it is there: it is complete at once.
+pub fn comm_idup(handle: Handle) -> Result<(Handle, Handle)> {
+    comm_idup_with_info(handle, None)
+}
+
+pub fn comm_idup_with_info(handle: Handle, info: Option<&Info>) -> Result<(Handle, Handle)> {
+    let made = dup(handle, info)?;
+    Ok((made, request::complete(Status::EMPTY)?))
+}
+
 /// The copy functions come first: one that fails does so before other ranks are involved.
 fn dup(handle: Handle, info: Option<&Info>) -> Result<Handle> {
     let comm = find::<Comm>(handle)?;
@@ -236,6 +247,7 @@ pub fn comm_free(handle: &mut Handle) -> Result<()> {
         return Err(Fault::new(Class::Comm, what));
     }
     keyval::clear(&*comm, *handle)?;
+    buffered::end(&comm)?;
     remove::<Comm>(handle)?;
     Ok(comm.inner.share().free()?)
 }

@@ -16,7 +16,7 @@ use crate::fault::{Fault, Result};
 use crate::handle::{Handle, find, insert};
 use crate::info::Info;
 use crate::state::{self, Phase};
-use crate::{communicator, keyval};
+use crate::{buffered, communicator, keyval};
 
 fn start(threads: c_int) -> Result<()> {
     state::start(threads)?;
@@ -48,8 +48,10 @@ pub fn finalize() -> Result<()> {
     for handle in [COMM_SELF, COMM_WORLD] {
         keyval::clear(&*find::<Comm>(handle)?, handle)?;
     }
+    let sent = buffered::finish();
     let ended = state.rank().leave();
     state::set_phase(Phase::After);
+    sent?;
     Ok(ended?)
 }
 

@@ -30,6 +30,7 @@ mod status;
 mod turn;
 
 mod attribute;
+mod buffered;
 mod codes;
 mod collective;
 mod communicator;
@@ -49,6 +50,7 @@ mod intercommunicator;
 mod operation;
 mod p2p;
 mod pack;
+mod persistent;
 mod probe;
 mod process;
 mod query;

@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use longshore::Communicator;
 
 use crate::arg::{Buffer, Room};
+use crate::buffered::Copied;
 use crate::communicator::Comm;
 use crate::constants::PROC_NULL;
 use crate::datatype::Type;
@@ -187,7 +188,28 @@ pub fn isendrecv(
         // An error of the send drops the receive, which then gets no message.
         let receiving = comm.irecv(room, source, recvtag)?;
         let sending = comm.isend(data, dest, sendtag)?;
-        Ok(Operation::Exchange(Box::new((sending, receiving))))
+        Ok(Operation::Exchange { both: Box::new((sending, receiving)), _copy: None })
+    })
+}
+
+#[allow(clippy::too_many_arguments)] // MPI's
+pub fn isendrecv_replace(
+    buf: Buffer,
+    count: i64,
+    datatype: &Type,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: Handle,
+) -> Result<Handle> {
+    start(comm, |comm| {
+        let datatype = datatype.committed()?;
+        // The received message may come before the other is sent.
+        let copy = Copied::of(buf, count, datatype)?;
+        let receiving = comm.irecv(buf.given(count, datatype)?, source, recvtag)?;
+        let sending = comm.isend(copy.given(count, datatype), dest, sendtag)?;
+        Ok(Operation::Exchange { both: Box::new((sending, receiving)), _copy: Some(copy) })
     })
 }
 

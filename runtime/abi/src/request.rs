@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use longshore::{Class, Pointed, Receiving, Sending, Waitable};
 
 use crate::arg::{List, Room};
+use crate::buffered::Copied;
 use crate::communicator::Comm;
 use crate::constants::{ERR_IN_STATUS, REQUEST_NULL, UNDEFINED};
 use crate::envelope;
@@ -16,11 +17,14 @@ use crate::fault::Raiser;
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind, Object, find, insert, remove};
 use crate::lock::lock;
+use crate::persistent::Plan;
 use crate::status::Status;
 
 /// A request.
 pub struct Request {
     operation: Mutex<Operation>,
+    /// What a persistent request starts. It outlives its operations.
+    plan: Option<Plan>,
     /// The object whose error handler gets the errors of the operation.
     raiser: Raiser,
     /// The communicator of a message, which may be freed before the request completes.
@@ -31,12 +35,17 @@ pub struct Request {
 pub enum Operation {
     Send(Sending<Pointed>),
     Receive(Receiving<Pointed>),
-    /// A send and a receive, which complete together.
-    Exchange(Box<(Sending<Pointed>, Receiving<Pointed>)>),
+    /// A send and a receive, which complete together, and the memory of the send if that is a copy.
+    Exchange {
+        both: Box<(Sending<Pointed>, Receiving<Pointed>)>,
+        _copy: Option<Copied>,
+    },
     /// An operation on a window.
     Rma(longshore::Request<()>),
     /// An operation that has completed, and its outcome.
     Complete(Outcome),
+    /// None: a persistent request that isn't started.
+    Inactive,
 }
 
 /// What an operation came to.
@@ -58,15 +67,40 @@ impl Object for Request {
 /// A handle of an operation that has started. Its errors are raised on `raiser`; `comm` is the
 /// communicator of a message.
 pub fn made(operation: Operation, raiser: Raiser, comm: Option<Arc<Comm>>) -> Result<Handle> {
-    insert(Arc::new(Request { operation: Mutex::new(operation), raiser, comm }))
+    insert(Arc::new(Request { operation: Mutex::new(operation), plan: None, raiser, comm }))
 }
 
 /// A handle of an operation that was complete at once.
 pub fn complete(status: Status) -> Result<Handle> {
-    made(Operation::Complete(Outcome { status, fault: None }), Raiser::Own, None)
+    made(Operation::complete(status), Raiser::Own, None)
+}
+
+/// A handle of a persistent request, which isn't started.
+pub fn persistent(plan: Plan, raiser: Raiser) -> Result<Handle> {
+    let (operation, comm) = (Mutex::new(Operation::Inactive), Some(plan.comm().clone()));
+    insert(Arc::new(Request { operation, plan: Some(plan), raiser, comm }))
 }
 
 impl Request {
+    /// Whether it is a persistent request that isn't started.
+    fn is_inactive(&self) -> Result<bool> {
+        Ok(matches!(*self.operation()?, Operation::Inactive))
+    }
+
+    /// Starts the operation of a persistent request.
+    pub fn start(&self) -> Result<()> {
+        let refused = |why: &str| Err(Fault::new(Class::Request, why.to_owned()));
+        let Some(plan) = &self.plan else {
+            return refused("the request isn't persistent: only those can be started");
+        };
+        let mut operation = self.operation()?;
+        match *operation {
+            Operation::Inactive => *operation = plan.start().map_err(|e| e.on(self.raiser))?,
+            _ => return refused("the request is active: complete it before it is started again"),
+        }
+        Ok(())
+    }
+
     /// The operation, for one call at a time.
     fn operation(&self) -> Result<MutexGuard<'_, Operation>> {
         match self.operation.try_lock() {
@@ -81,14 +115,19 @@ impl Request {
 }
 
 impl Operation {
+    /// An operation that was complete at once.
+    pub fn complete(status: Status) -> Operation {
+        Operation::Complete(Outcome { status, fault: None })
+    }
+
     /// What a call waits for; `None` if it is complete.
     fn waitable(&self) -> Option<&dyn Waitable> {
         match self {
             Operation::Send(sending) => Some(sending),
             Operation::Receive(receiving) => Some(receiving),
-            Operation::Exchange(both) => Some(&**both),
+            Operation::Exchange { both, .. } => Some(&**both),
             Operation::Rma(request) => Some(request),
-            Operation::Complete(_) => None,
+            Operation::Complete(_) | Operation::Inactive => None,
         }
     }
 
@@ -99,9 +138,10 @@ impl Operation {
         };
         let ended = match self {
             Operation::Complete(outcome) => return outcome,
+            Operation::Inactive => Ok(Status::EMPTY),
             Operation::Send(sending) => sending.wait().map(|_| Status::EMPTY),
             Operation::Receive(receiving) => receive(receiving),
-            Operation::Exchange(both) => {
+            Operation::Exchange { both, .. } => {
                 let (sending, receiving) = *both;
                 let (sent, received) = (sending.wait(), receive(receiving));
                 sent.and(received)
@@ -119,14 +159,22 @@ impl Operation {
     }
 }
 
-/// The requests of a call that aren't null, with their places in its array.
+/// The active requests of a call, with their places in its array.
 struct Batch(Vec<(usize, Arc<Request>)>);
 
 impl Batch {
     fn of(handles: &[Handle]) -> Result<Batch> {
-        let requests = handles.iter().enumerate().filter(|(_, handle)| **handle != REQUEST_NULL);
-        let requests = requests.map(|(at, handle)| Ok((at, find::<Request>(*handle)?)));
-        requests.collect::<Result<Vec<_>>>().map(Batch)
+        let mut active = Vec::with_capacity(handles.len());
+        for (at, handle) in handles.iter().enumerate() {
+            if *handle == REQUEST_NULL {
+                continue;
+            }
+            let request = find::<Request>(*handle)?;
+            if !request.is_inactive()? {
+                active.push((at, request));
+            }
+        }
+        Ok(Batch(active))
     }
 
     fn is_empty(&self) -> bool {
@@ -173,19 +221,21 @@ enum Until {
     All,
 }
 
-/// Ends a complete request: its handle becomes null.
+/// Ends a complete request: its handle becomes null, or it is inactive if it is persistent.
 fn end(handle: &mut Handle) -> Result<(Outcome, Raiser)> {
     if *handle == REQUEST_NULL {
         return Ok((Outcome { status: Status::EMPTY, fault: None }, Raiser::Own));
     }
-    let request = remove::<Request>(handle)?;
+    let request = match find::<Request>(*handle)? {
+        persistent if persistent.plan.is_some() => persistent,
+        _ => remove::<Request>(handle)?,
+    };
     Ok((take(&request)?, request.raiser))
 }
 
 /// Takes the outcome of a complete request.
 fn take(request: &Request) -> Result<Outcome> {
-    let gone = Outcome { status: Status::EMPTY, fault: None };
-    let operation = std::mem::replace(&mut *request.operation()?, Operation::Complete(gone));
+    let operation = std::mem::replace(&mut *request.operation()?, Operation::Inactive);
     Ok(operation.finish(request.comm.as_deref()))
 }
 
@@ -356,6 +406,9 @@ fn peek(handle: Handle) -> Result<Status> {
         return Ok(Status::EMPTY);
     }
     let request = find::<Request>(handle)?;
+    if request.is_inactive()? {
+        return Ok(Status::EMPTY);
+    }
     let outcome = take(&request)?;
     let status = outcome.status;
     *request.operation()? = Operation::Complete(outcome);
@@ -422,7 +475,7 @@ pub fn request_get_status_some(
     Ok(complete.len() as c_int)
 }
 
-/// Receives whose request is freed, until they are complete.
+/// Operations whose request is freed, until they are complete.
 static FREED: Mutex<Vec<Operation>> = Mutex::new(Vec::new());
 
 /// Frees a request. Its operation goes on.
@@ -433,9 +486,10 @@ pub fn request_free(handle: &mut Handle) -> Result<()> {
         return rma.free().map_err(|error| Fault::from(error).on(request.raiser));
     }
     remove::<Request>(handle)?;
-    let none = Operation::Complete(Outcome { status: Status::EMPTY, fault: None });
     let mut freed = lock(&FREED);
-    freed.push(std::mem::replace(&mut *operation, none));
+    if operation.waitable().is_some() {
+        freed.push(std::mem::replace(&mut *operation, Operation::Inactive));
+    }
     let complete = {
         let waitables: Vec<&dyn Waitable> = freed.iter().filter_map(Operation::waitable).collect();
         longshore::test_some(&waitables)?

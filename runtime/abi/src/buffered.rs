@@ -1,0 +1,278 @@
+//! Buffered sends (MPI-5.0 section 3.6).
+//!
+//! A message is copied to memory of its own. The buffer that the program attaches bounds how many
+//! bytes may be copied at a time, and nothing is written to it.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
+use std::ptr::{self, NonNull};
+use std::sync::Mutex;
+
+use longshore::{Class, Destination, Given, Pointed, Sending, Waitable};
+
+use crate::arg::{Address, Buffer};
+use crate::communicator::Comm;
+use crate::constants::{BSEND_OVERHEAD, PROC_NULL};
+use crate::datatype::Type;
+use crate::fault::{Fault, Result};
+use crate::handle::Handle;
+use crate::lock::lock;
+use crate::status::Status;
+use crate::{request, state};
+
+/// MPI_BUFFER_AUTOMATIC: a buffer without bounds.
+const AUTOMATIC: usize = 2;
+
+/// The owner of an attached buffer: a communicator, by its address, or the process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    Process,
+    Comm(usize),
+}
+
+impl Owner {
+    fn of(comm: &Comm) -> Owner {
+        Owner::Comm(ptr::from_ref(comm).addr())
+    }
+}
+
+/// A buffer, and the messages that are in it.
+struct Attached {
+    address: Address,
+    /// Its length as the program gave it.
+    size: i64,
+    messages: Vec<Message>,
+}
+
+/// A message on its way. It is dropped before its memory.
+struct Message {
+    sending: Sending<Pointed>,
+    /// The bytes of the buffer that it takes.
+    cost: i64,
+    _copy: Copied,
+}
+
+static ATTACHED: Mutex<BTreeMap<Owner, Attached>> = Mutex::new(BTreeMap::new());
+
+/// A copy of the elements of a call.
+pub struct Copied {
+    start: NonNull<u8>,
+    layout: Layout,
+    /// The place of displacement 0.
+    place: *mut u8,
+    /// The number of their bytes without gaps.
+    bytes: i64,
+}
+
+// SAFETY: the memory is its own, and its addresses are used only for what the sends read.
+unsafe impl Send for Copied {}
+
+impl Copied {
+    /// Copies elements, with the gaps that their type has.
+    pub fn of(from: Buffer, count: i64, datatype: &longshore::Type) -> Result<Copied> {
+        let alone = state::state()?.rank().alone();
+        let mut packed = vec![0; alone.pack_size(count, datatype)? as usize];
+        alone.pack(from.origin(count, datatype)?, &mut packed, &mut 0)?;
+        let bounds = datatype.bounds();
+        let last = (count - 1).max(0).checked_mul(bounds.ub - bounds.lb);
+        let reach = last.and_then(|last| {
+            let start = bounds.true_lb.checked_add(last.min(0))?;
+            Some((start, bounds.true_ub.checked_add(last.max(0))?.checked_sub(start)?))
+        });
+        let too_long = || {
+            let what = format!("there is no memory for a copy of {count} elements");
+            Fault::new(Class::NoMem, what)
+        };
+        let (start, len) = reach.ok_or_else(too_long)?;
+        // No memory has no address.
+        let len = usize::try_from(len).map_err(|_| too_long())?.max(1);
+        let layout = Layout::from_size_align(len, 16).map_err(|_| too_long())?;
+        // SAFETY: the layout has a size.
+        let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(too_long)?;
+        let place = memory.as_ptr().wrapping_offset(-(start as isize));
+        let copy = Copied { start: memory, layout, place, bytes: packed.len() as i64 };
+        // SAFETY: the memory has the bytes of all elements, from the first one on, and nobody else
+        // knows it yet.
+        let room = unsafe { Destination::raw(place, count, datatype) };
+        alone.unpack(&packed, &mut 0, room)?;
+        Ok(copy)
+    }
+
+    /// The elements, for a send that this value outlives.
+    pub fn given(&self, count: i64, datatype: &longshore::Type) -> Given<Pointed> {
+        // SAFETY: the memory is initialized and stays until this value is dropped, before which
+        // its holders drop the send. Nobody writes it.
+        unsafe { Given::raw(self.place, count, datatype) }
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+impl Attached {
+    /// Whether its size means nothing: MPI_BUFFER_AUTOMATIC.
+    fn is_automatic(&self) -> bool {
+        self.address.number() == AUTOMATIC
+    }
+
+    /// Forgets the messages that have been sent.
+    fn clean(&mut self) -> Result<()> {
+        let sends: Vec<&dyn Waitable> =
+            self.messages.iter().map(|message| &message.sending as &dyn Waitable).collect();
+        let sent = longshore::test_some(&sends)?;
+        // The messages before an index that goes away keep theirs.
+        sent.into_iter().rev().for_each(|index| drop(self.messages.remove(index)));
+        Ok(())
+    }
+
+    /// Waits until all messages have been sent.
+    fn drain(&mut self) -> Result<()> {
+        let sends: Vec<&dyn Waitable> =
+            self.messages.iter().map(|message| &message.sending as &dyn Waitable).collect();
+        longshore::wait_all(&sends)?;
+        self.messages.clear();
+        Ok(())
+    }
+
+    /// Checks that there is room for a message of so many bytes.
+    fn check(&self, cost: i64) -> Result<()> {
+        let used: i64 = self.messages.iter().map(|message| message.cost).sum();
+        if self.is_automatic() || cost <= self.size - used {
+            return Ok(());
+        }
+        let what = format!(
+            "a message takes {cost} bytes of the attached buffer, which has {} and of which {used} \
+             are in use: attach a larger one",
+            self.size
+        );
+        Err(Fault::new(Class::Buffer, what))
+    }
+}
+
+/// Copies a message, and sends the copy.
+pub fn bsend(
+    buf: Buffer,
+    count: i64,
+    datatype: &Type,
+    dest: c_int,
+    tag: c_int,
+    comm: &Comm,
+) -> Result<()> {
+    let datatype = datatype.committed()?;
+    buf.check(count, datatype)?;
+    if dest == PROC_NULL {
+        return Ok(());
+    }
+    let mut attached = lock(&ATTACHED);
+    let owner = Some(Owner::of(comm)).filter(|owner| attached.contains_key(owner));
+    let Some(buffer) = attached.get_mut(&owner.unwrap_or(Owner::Process)) else {
+        let what = "no buffer is attached: call MPI_Buffer_attach before a buffered send";
+        return Err(Fault::new(Class::Buffer, what.to_owned()));
+    };
+    buffer.clean()?;
+    let copy = Copied::of(buf, count, datatype)?;
+    let cost = copy.bytes + i64::from(BSEND_OVERHEAD);
+    buffer.check(cost)?;
+    let sending = comm.inner().isend(copy.given(count, datatype), dest, tag)?;
+    buffer.messages.push(Message { sending, cost, _copy: copy });
+    buffer.clean()
+}
+
+/// The send is complete for the program as soon as the message is copied.
+pub fn ibsend(
+    buf: Buffer,
+    count: i64,
+    datatype: &Type,
+    dest: c_int,
+    tag: c_int,
+    comm: &Comm,
+) -> Result<Handle> {
+    bsend(buf, count, datatype, dest, tag, comm)?;
+    request::complete(Status::EMPTY)
+}
+
+fn attach(owner: Owner, buffer: Buffer, size: i64) -> Result<()> {
+    let address = Address::new(buffer.address().cast());
+    let attached = Attached { address, size, messages: Vec::new() };
+    if size < 0 {
+        return Err(Fault::new(Class::Buffer, format!("the size is {size}")));
+    }
+    if address.is_null() && size > 0 {
+        let what = format!("the address of {size} bytes is null");
+        return Err(Fault::new(Class::Buffer, what));
+    }
+    let mut all = lock(&ATTACHED);
+    if all.contains_key(&owner) {
+        let what = "a buffer is attached already: detach it first";
+        return Err(Fault::new(Class::Buffer, what.to_owned()));
+    }
+    all.insert(owner, attached);
+    Ok(())
+}
+
+/// Waits for a buffer's messages, and returns its address and size. The address is null if there is
+/// no buffer.
+fn detach(owner: Owner) -> Result<(Address, i64)> {
+    // Out of the lock, since other threads may have to send what the messages wait for.
+    let Some(mut buffer) = lock(&ATTACHED).remove(&owner) else {
+        return Ok((Address::new(ptr::null_mut()), 0));
+    };
+    buffer.drain()?;
+    let size = if buffer.is_automatic() { 0 } else { buffer.size };
+    Ok((buffer.address, size))
+}
+
+/// Detaches a buffer, and writes its address to `room`.
+fn detach_to(room: Address, owner: Owner) -> Result<i64> {
+    if room.is_null() {
+        return Err(Fault::argument("buffer_addr is a null pointer"));
+    }
+    let (address, size) = detach(owner)?;
+    room.room::<*mut c_void>().set(0, address.pointer());
+    Ok(size)
+}
+
+fn flush(owner: Owner) -> Result<()> {
+    lock(&ATTACHED).get_mut(&owner).map_or(Ok(()), Attached::drain)
+}
+
+pub fn buffer_attach(buffer: Buffer, size: i64) -> Result<()> {
+    attach(Owner::Process, buffer, size)
+}
+
+pub fn buffer_detach(room: Address) -> Result<i64> {
+    detach_to(room, Owner::Process)
+}
+
+pub fn buffer_flush() -> Result<()> {
+    flush(Owner::Process)
+}
+
+pub fn comm_attach_buffer(comm: &Comm, buffer: Buffer, size: i64) -> Result<()> {
+    attach(Owner::of(comm), buffer, size)
+}
+
+pub fn comm_detach_buffer(comm: &Comm, room: Address) -> Result<i64> {
+    detach_to(room, Owner::of(comm))
+}
+
+pub fn comm_flush_buffer(comm: &Comm) -> Result<()> {
+    flush(Owner::of(comm))
+}
+
+/// Detaches the buffer of a communicator that is freed.
+pub fn end(comm: &Comm) -> Result<()> {
+    detach(Owner::of(comm)).map(drop)
+}
+
+/// Detaches all buffers, since the process leaves the job.
+pub fn finish() -> Result<()> {
+    let owners: Vec<Owner> = lock(&ATTACHED).keys().copied().collect();
+    owners.into_iter().try_for_each(|owner| detach(owner).map(drop))
+}

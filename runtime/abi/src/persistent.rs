@@ -1,0 +1,95 @@
+//! Persistent messages (MPI-5.0 section 3.9). Partitioned ones aren't written.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use crate::arg::{Buffer, Room};
+use crate::communicator::Comm;
+use crate::datatype::Type;
+use crate::fault::{Raiser, Result};
+use crate::handle::{Handle, find};
+use crate::request::{Operation, Request};
+use crate::status::Status;
+use crate::{buffered, request};
+
+/// The mode of a message.
+#[derive(Clone, Copy)]
+pub enum Mode {
+    /// Also of a ready send, for which a receive is no condition here.
+    Standard,
+    Synchronous,
+    Buffered,
+    Receive,
+}
+
+/// The message that a persistent request starts each time.
+pub struct Plan {
+    mode: Mode,
+    buf: Buffer,
+    count: i64,
+    datatype: Arc<Type>,
+    peer: c_int,
+    tag: c_int,
+    comm: Arc<Comm>,
+}
+
+impl Plan {
+    pub fn comm(&self) -> &Arc<Comm> {
+        &self.comm
+    }
+
+    /// Starts the message.
+    pub fn start(&self) -> Result<Operation> {
+        let &Plan { mode, buf, count, peer, tag, .. } = self;
+        let comm = self.comm.inner();
+        if let Mode::Buffered = mode {
+            buffered::bsend(buf, count, &self.datatype, peer, tag, &self.comm)?;
+            return Ok(Operation::complete(Status::EMPTY));
+        }
+        let data = buf.given(count, self.datatype.committed()?)?;
+        Ok(match mode {
+            Mode::Receive => Operation::Receive(comm.irecv(data, peer, tag)?),
+            Mode::Synchronous => Operation::Send(comm.issend(data, peer, tag)?),
+            _ => Operation::Send(comm.isend(data, peer, tag)?),
+        })
+    }
+}
+
+macro_rules! inits {
+    ($($name:ident $mode:ident;)*) => {
+        $(
+            pub fn $name(
+                buf: Buffer,
+                count: i64,
+                datatype: Handle,
+                peer: c_int,
+                tag: c_int,
+                comm: Handle,
+            ) -> Result<Handle> {
+                let (datatype, found) = (find::<Type>(datatype)?, find::<Comm>(comm)?);
+                buf.check(count, datatype.committed()?)?;
+                let (mode, raiser) = (Mode::$mode, Raiser::Comm(comm));
+                let plan = Plan { mode, buf, count, datatype, peer, tag, comm: found };
+                request::persistent(plan, raiser)
+            }
+        )*
+    };
+}
+
+inits! {
+    bsend_init Buffered;
+    recv_init Receive;
+    rsend_init Standard;
+    send_init Standard;
+    ssend_init Synchronous;
+}
+
+pub fn start(handle: &mut Handle) -> Result<()> {
+    find::<Request>(*handle)?.start()
+}
+
+/// Starts the requests of an array in order. An error leaves those after it inactive.
+pub fn startall(count: usize, requests: Room<Handle>) -> Result<()> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    handles.iter().try_for_each(|handle| find::<Request>(*handle)?.start())
+}
