@@ -16,7 +16,7 @@ use sealed::{Frame, Maker};
 /// These calls only find out which requests are complete. The `wait` of a complete request then
 /// returns at once, with its memory or its error.
 ///
-/// A pair of requests is complete when both are.
+/// A pair of requests is complete when both are, and a vector when all are.
 pub trait Waitable: sealed::Waitable {}
 
 impl<A: sealed::Waitable, B: sealed::Waitable> sealed::Waitable for (A, B) {
@@ -24,7 +24,7 @@ impl<A: sealed::Waitable, B: sealed::Waitable> sealed::Waitable for (A, B) {
         self.0.is_complete(Frame(state)) && self.1.is_complete(Frame(state))
     }
 
-    fn process(&self) -> Maker<'_> {
+    fn process(&self) -> Option<Maker<'_>> {
         self.0.process()
     }
 
@@ -34,6 +34,22 @@ impl<A: sealed::Waitable, B: sealed::Waitable> sealed::Waitable for (A, B) {
 }
 
 impl<A: Waitable, B: Waitable> Waitable for (A, B) {}
+
+impl<W: sealed::Waitable> sealed::Waitable for Vec<W> {
+    fn is_complete(&self, Frame(state): Frame<'_>) -> bool {
+        self.iter().all(|request| request.is_complete(Frame(state)))
+    }
+
+    fn process(&self) -> Option<Maker<'_>> {
+        self.first()?.process()
+    }
+
+    fn awaited(&self) -> Option<u32> {
+        self.first()?.awaited()
+    }
+}
+
+impl<W: Waitable> Waitable for Vec<W> {}
 
 pub(crate) mod sealed {
     use std::sync::Arc;
@@ -51,8 +67,8 @@ pub(crate) mod sealed {
         /// Whether the request has completed, with success or with an error.
         fn is_complete(&self, state: Frame<'_>) -> bool;
 
-        /// The process that made the request.
-        fn process(&self) -> Maker<'_>;
+        /// The process that made the request; `None` for no request.
+        fn process(&self) -> Option<Maker<'_>>;
 
         /// The rank of the job that it waits for, if that is one.
         fn awaited(&self) -> Option<u32>;
@@ -183,7 +199,7 @@ fn remark(requests: &[&dyn Waitable], state: &State) -> String {
 
 /// The process that made the requests; `None` without requests.
 fn process_of<'a>(requests: &[&'a dyn Waitable]) -> Result<Option<&'a Arc<Process>>> {
-    let mut processes = requests.iter().map(|request| request.process().0);
+    let mut processes = requests.iter().filter_map(|request| Some(request.process()?.0));
     let Some(process) = processes.next() else { return Ok(None) };
     if processes.any(|other| !Arc::ptr_eq(process, other)) {
         return Err(ErrorKind::Request("the requests are of different ranks").into());

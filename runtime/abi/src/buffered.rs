@@ -16,9 +16,10 @@ use crate::arg::{Address, Buffer};
 use crate::communicator::Comm;
 use crate::constants::{BSEND_OVERHEAD, PROC_NULL};
 use crate::datatype::Type;
-use crate::fault::{Fault, Result};
+use crate::fault::{Fault, Raiser, Result};
 use crate::handle::Handle;
 use crate::lock::lock;
+use crate::request::Operation;
 use crate::status::Status;
 use crate::{request, state};
 
@@ -51,7 +52,7 @@ struct Message {
     sending: Sending<Pointed>,
     /// The bytes of the buffer that it takes.
     cost: i64,
-    _copy: Copied,
+    copy: Copied,
 }
 
 static ATTACHED: Mutex<BTreeMap<Owner, Attached>> = Mutex::new(BTreeMap::new());
@@ -180,7 +181,7 @@ pub fn bsend(
     let cost = copy.bytes + i64::from(BSEND_OVERHEAD);
     buffer.check(cost)?;
     let sending = comm.inner().isend(copy.given(count, datatype), dest, tag)?;
-    buffer.messages.push(Message { sending, cost, _copy: copy });
+    buffer.messages.push(Message { sending, cost, copy });
     buffer.clean()
 }
 
@@ -214,6 +215,15 @@ fn attach(owner: Owner, buffer: Buffer, size: i64) -> Result<()> {
     }
     all.insert(owner, attached);
     Ok(())
+}
+
+/// A request that is complete when the messages that are in a buffer now have been sent.
+fn flush_by_request(owner: Owner) -> Result<Handle> {
+    let mut attached = lock(&ATTACHED);
+    let messages = attached.get_mut(&owner).map(|buffer| std::mem::take(&mut buffer.messages));
+    let split = messages.into_iter().flatten().map(|message| (message.sending, message.copy));
+    let (sends, copies) = split.unzip();
+    request::made(Operation::Flush(sends, copies), Raiser::Own, None)
 }
 
 /// Waits for a buffer's messages, and returns its address and size. The address is null if there is
@@ -252,6 +262,14 @@ pub fn buffer_detach(room: Address) -> Result<i64> {
 
 pub fn buffer_flush() -> Result<()> {
     flush(Owner::Process)
+}
+
+pub fn buffer_iflush() -> Result<Handle> {
+    flush_by_request(Owner::Process)
+}
+
+pub fn comm_iflush_buffer(comm: &Comm) -> Result<Handle> {
+    flush_by_request(Owner::of(comm))
 }
 
 pub fn comm_attach_buffer(comm: &Comm, buffer: Buffer, size: i64) -> Result<()> {

@@ -40,6 +40,8 @@ pub enum Operation {
         both: Box<(Sending<Pointed>, Receiving<Pointed>)>,
         _copy: Option<Copied>,
     },
+    /// Sends from copies, which complete together.
+    Flush(Vec<Sending<Pointed>>, Vec<Copied>),
     /// An operation on a window.
     Rma(longshore::Request<()>),
     /// An operation that has completed, and its outcome.
@@ -126,6 +128,7 @@ impl Operation {
             Operation::Send(sending) => Some(sending),
             Operation::Receive(receiving) => Some(receiving),
             Operation::Exchange { both, .. } => Some(&**both),
+            Operation::Flush(sends, _) => Some(sends),
             Operation::Rma(request) => Some(request),
             Operation::Complete(_) | Operation::Inactive => None,
         }
@@ -145,6 +148,10 @@ impl Operation {
                 let (sending, receiving) = *both;
                 let (sent, received) = (sending.wait(), receive(receiving));
                 sent.and(received)
+            }
+            Operation::Flush(sends, _copies) => {
+                let sent = sends.into_iter().try_for_each(|sending| sending.wait().map(drop));
+                sent.map(|()| Status::EMPTY)
             }
             Operation::Rma(request) => request.wait().map(|()| Status::EMPTY),
         };

@@ -245,8 +245,8 @@ impl<M: Memory> sealed::Waitable for Sending<M> {
         self.pending.number.is_none_or(|number| state.is_sent(number))
     }
 
-    fn process(&self) -> Maker<'_> {
-        Maker(self.pending.communicator.process())
+    fn process(&self) -> Option<Maker<'_>> {
+        Some(Maker(self.pending.communicator.process()))
     }
 
     fn awaited(&self) -> Option<u32> {
@@ -259,8 +259,8 @@ impl<M: Memory> sealed::Waitable for Receiving<M> {
         self.pending.number.is_none_or(|number| state.is_received(number))
     }
 
-    fn process(&self) -> Maker<'_> {
-        Maker(self.pending.communicator.process())
+    fn process(&self) -> Option<Maker<'_>> {
+        Some(Maker(self.pending.communicator.process()))
     }
 
     fn awaited(&self) -> Option<u32> {

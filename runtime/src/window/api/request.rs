@@ -193,8 +193,8 @@ impl<B: Buffers> sealed::Waitable for Request<B> {
         self.ticket.is_done()
     }
 
-    fn process(&self) -> Maker<'_> {
-        Maker(&self.process)
+    fn process(&self) -> Option<Maker<'_>> {
+        Some(Maker(&self.process))
     }
 
     fn awaited(&self) -> Option<u32> {

@@ -1,0 +1,160 @@
+/* Persistent messages (MPI-5.0 section 3.9), and the immediate exchange in place. */
+#include "check.h"
+
+enum { LONG = 5000, ROUNDS = 20 };
+
+static void rounds(void)
+{
+    int next = (me + 1) % size, before = (me + size - 1) % size, done;
+    int *out = malloc(LONG * sizeof(int)), *in = malloc(LONG * sizeof(int));
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    OK(MPI_Recv_init(in, LONG, MPI_INT, before, 1, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Send_init(out, LONG, MPI_INT, next, 1, MPI_COMM_WORLD, &requests[1]));
+    /* Inactive requests are complete, and stay. */
+    OK(MPI_Waitall(2, requests, statuses));
+    CHECK(requests[0] != MPI_REQUEST_NULL && statuses[0].MPI_SOURCE == MPI_ANY_SOURCE);
+    OK(MPI_Waitany(2, requests, &done, statuses));
+    CHECK(done == MPI_UNDEFINED);
+    OK(MPI_Test(&requests[0], &done, statuses));
+    CHECK(done);
+    for (int round = 0; round < ROUNDS; round++) {
+        out[0] = out[LONG - 1] = 100 * me + round;
+        if (round % 2)
+            OK(MPI_Startall(2, requests));
+        else {
+            OK(MPI_Start(&requests[0]));
+            OK(MPI_Start(&requests[1]));
+        }
+        FAILS(MPI_ERR_REQUEST, MPI_Start(&requests[0]));
+        OK(MPI_Waitall(2, requests, statuses));
+        CHECK(in[0] == 100 * before + round && in[LONG - 1] == in[0]);
+        CHECK(statuses[0].MPI_SOURCE == before && statuses[0].MPI_TAG == 1);
+    }
+    OK(MPI_Request_free(&requests[0]));
+    OK(MPI_Request_free(&requests[1]));
+    CHECK(requests[0] == MPI_REQUEST_NULL);
+    free(in);
+    free(out);
+}
+
+static void modes(void)
+{
+    char room[4096];
+    int value = 1, in = 0, length;
+    void *back;
+    MPI_Request sends[4], receive;
+    MPI_Datatype pair;
+    OK(MPI_Buffer_attach(room, sizeof room));
+    OK(MPI_Send_init(&value, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &sends[0]));
+    OK(MPI_Ssend_init(&value, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &sends[1]));
+    OK(MPI_Bsend_init(&value, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &sends[2]));
+    OK(MPI_Rsend_init(&value, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &sends[3]));
+    OK(MPI_Recv_init(&in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &receive));
+    for (int mode = 0; mode < 4; mode++) {
+        value = 10 + mode;
+        OK(MPI_Start(&receive));
+        OK(MPI_Start(&sends[mode]));
+        OK(MPI_Wait(&sends[mode], MPI_STATUS_IGNORE));
+        OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+        CHECK(in == 10 + mode);
+    }
+    OK(MPI_Buffer_detach(&back, &length));
+    /* An active receive is cancelled, and can be started again. */
+    MPI_Status status;
+    int cancelled;
+    OK(MPI_Start(&receive));
+    OK(MPI_Cancel(&receive));
+    OK(MPI_Wait(&receive, &status));
+    OK(MPI_Test_cancelled(&status, &cancelled));
+    CHECK(cancelled && receive != MPI_REQUEST_NULL);
+    /* A freed request goes on. */
+    OK(MPI_Start(&receive));
+    OK(MPI_Request_free(&receive));
+    OK(MPI_Send(&value, 1, MPI_INT, 0, 0, MPI_COMM_SELF));
+    for (int mode = 0; mode < 4; mode++)
+        OK(MPI_Request_free(&sends[mode]));
+    /* The type and the communicator of a request may be freed before it is. */
+    MPI_Comm dup;
+    MPI_Request both[2];
+    int two[2] = {4, 5}, room_for_two[2];
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &dup));
+    OK(MPI_Type_contiguous(2, MPI_INT, &pair));
+    OK(MPI_Type_commit(&pair));
+    OK(MPI_Send_init(two, 1, pair, 0, 0, dup, &both[0]));
+    OK(MPI_Recv_init(room_for_two, 1, pair, 0, 0, dup, &both[1]));
+    OK(MPI_Type_free(&pair));
+    OK(MPI_Startall(2, both));
+    OK(MPI_Waitall(2, both, MPI_STATUSES_IGNORE));
+    CHECK(room_for_two[1] == 5);
+    OK(MPI_Request_free(&both[0]));
+    OK(MPI_Request_free(&both[1]));
+    OK(MPI_Comm_free(&dup));
+    /* The null process. */
+    OK(MPI_Recv_init(&in, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF, &receive));
+    OK(MPI_Start(&receive));
+    OK(MPI_Wait(&receive, &status));
+    CHECK(status.MPI_SOURCE == MPI_PROC_NULL);
+    OK(MPI_Request_free(&receive));
+}
+
+static void errors(void)
+{
+    int value = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    FAILS(MPI_ERR_REQUEST, MPI_Start(&request));
+    OK(MPI_Irecv(&value, 1, MPI_INT, 0, 5, MPI_COMM_SELF, &request));
+    FAILS(MPI_ERR_REQUEST, MPI_Start(&request));
+    OK(MPI_Send(&value, 1, MPI_INT, 0, 5, MPI_COMM_SELF));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_TYPE, MPI_Send_init(&value, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_SELF, &request));
+    FAILS(MPI_ERR_COMM, MPI_Recv_init(&value, 1, MPI_INT, 0, 0, MPI_COMM_NULL, &request));
+    FAILS(MPI_ERR_BUFFER, MPI_Send_init(NULL, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request));
+    OK(MPI_Startall(0, NULL));
+}
+
+/* Both messages have the same memory, and both ranks begin at once. */
+static void replace(void)
+{
+    int next = (me + 1) % size, before = (me + size - 1) % size;
+    int *data = malloc(LONG * sizeof(int));
+    MPI_Request request;
+    MPI_Status status;
+    for (int i = 0; i < LONG; i++)
+        data[i] = me;
+    OK(MPI_Isendrecv_replace(data, LONG, MPI_INT, next, 2, before, 2, MPI_COMM_WORLD, &request));
+    OK(MPI_Wait(&request, &status));
+    CHECK(status.MPI_SOURCE == before && data[0] == before && data[LONG - 1] == before);
+    OK(MPI_Isendrecv_replace(data, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_PROC_NULL, 0, MPI_COMM_WORLD,
+                             &request));
+    OK(MPI_Wait(&request, &status));
+    CHECK(status.MPI_SOURCE == MPI_PROC_NULL && data[0] == before);
+    free(data);
+}
+
+static void duplicate(void)
+{
+    int result;
+    MPI_Comm dup, with_info;
+    MPI_Request requests[2];
+    OK(MPI_Comm_idup(MPI_COMM_WORLD, &dup, &requests[0]));
+    OK(MPI_Comm_idup_with_info(MPI_COMM_WORLD, MPI_INFO_NULL, &with_info, &requests[1]));
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    OK(MPI_Comm_compare(dup, MPI_COMM_WORLD, &result));
+    CHECK(result == MPI_CONGRUENT);
+    OK(MPI_Barrier(with_info));
+    OK(MPI_Comm_free(&dup));
+    OK(MPI_Comm_free(&with_info));
+    FAILS(MPI_ERR_COMM, MPI_Comm_idup(MPI_COMM_NULL, &dup, &requests[0]));
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    rounds();
+    modes();
+    errors();
+    replace();
+    duplicate();
+    return end();
+}
