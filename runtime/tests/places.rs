@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run};
-use longshore::{Assert, Class, Error, ErrorHandler, Info, LockType, Op, Rank, Result, Window};
+use longshore::{
+    Assert, Class, Error, ErrorHandler, ErrorKind, Info, LockType, Op, Place, Rank, Result, Window,
+};
 
 /// The line of its caller.
 #[track_caller]
@@ -114,6 +116,44 @@ fn an_error_handler_sees_the_line_and_the_name() {
         let (line, _) = (line(), window.lock(7, LockType::Shared, |_| Ok(())));
         let text = seen.lock().unwrap().clone();
         assert!(text.contains("\"pressures\"") && text.contains(&format!(":{line}:")), "{text}");
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    });
+}
+
+#[test]
+fn late_refusals_name_the_line_of_their_operation() {
+    everywhere(|rank| {
+        let world = rank.world();
+        let long = rank.type_of::<i64>().unwrap();
+        let window = Window::create_dynamic(world, &Info::default()).unwrap();
+        let memory = window.attach(vec![0i64; 8]).unwrap();
+        let mut address = [memory.address()];
+        world.bcast(&mut address, 1).unwrap();
+        let at = address[0];
+        if world.rank() == 0 {
+            // The target refuses the second put. Many later operations don't hide its line.
+            let mut bad = 0;
+            let failed = window.lock_all(|epoch| {
+                epoch.put(&[1i64], 1, at, 1, &long)?;
+                let (called, put) = (line(), epoch.put(&[1i64], 1, 16, 1, &long));
+                bad = called;
+                put?;
+                for _ in 0..400 {
+                    epoch.accumulate(&[1i64], 1, at + 8, 1, &long, Op::Sum)?;
+                    epoch.accumulate(&[1i64], 1, at + 8, 1, &long, Op::Sum)?;
+                }
+                Ok(())
+            });
+            let error = failed.unwrap_err();
+            assert!(error.to_string().contains(&format!("at {}:{bad}:", file!())), "{error}");
+            let Place { issued, site, .. } = error.place().unwrap();
+            assert!(matches!(error.kind(), ErrorKind::Refused { .. }), "{error}");
+            assert_eq!(issued.map(|issued| issued.line()), Some(bad), "{error}");
+            assert!(site.is_some_and(|site| site.line() < bad), "{error}");
+        }
+        world.barrier().unwrap();
+        window.detach(memory).unwrap();
         window.free().unwrap();
         rank.finalize().unwrap();
     });

@@ -28,6 +28,8 @@ pub struct Error(Box<Report>);
 struct Report {
     kind: ErrorKind,
     place: Option<Place>,
+    /// The number of the failed operation among those on its target, until its line is known.
+    operation: Option<u64>,
     /// Whether an error handler has dealt with it.
     raised: bool,
 }
@@ -51,8 +53,10 @@ pub struct Place {
     pub epoch: Option<String>,
     /// The window's name, if the program gave it one.
     pub name: Option<String>,
-    /// The source line of the call that returned the error. An error that a target reports later
-    /// has the line of the call that returned it.
+    /// The source line of the operation, if a later call returned its error: a target refuses an
+    /// operation by message after the operation's call.
+    pub issued: Option<&'static Location<'static>>,
+    /// The source line of the call that returned the error.
     pub site: Option<&'static Location<'static>>,
 }
 
@@ -98,7 +102,7 @@ impl Error {
     /// ```
     pub fn without_site(mut self) -> Error {
         if let Some(place) = &mut self.0.place {
-            place.site = None;
+            (place.site, place.issued) = (None, None);
         }
         self
     }
@@ -135,6 +139,27 @@ impl Error {
         self
     }
 
+    /// Numbers the failed operation, whose source line its window knows.
+    pub(crate) fn of_operation(mut self, number: u64) -> Error {
+        self.0.operation = Some(number);
+        self
+    }
+
+    /// Adds the source line of the failed operation, which `find` looks up by the target's rank in
+    /// the window and the operation's number.
+    pub(crate) fn locate(
+        &mut self,
+        find: impl FnOnce(i32, u64) -> Option<&'static Location<'static>>,
+    ) {
+        let Report { place, operation, .. } = &mut *self.0;
+        if let (Some(Place { target: Some(target), issued, .. }), Some(number)) = (place, operation)
+        {
+            if issued.is_none() {
+                *issued = find(*target, *number);
+            }
+        }
+    }
+
     /// Marks the error as handled by an error handler. Returns whether it wasn't marked before.
     pub(crate) fn first_raised(&mut self) -> bool {
         !std::mem::replace(&mut self.0.raised, true)
@@ -157,7 +182,7 @@ pub(crate) fn conversion(error: shipable::Error) -> Error {
 
 impl<K: Into<ErrorKind>> From<K> for Error {
     fn from(kind: K) -> Error {
-        Error(Box::new(Report { kind: kind.into(), place: None, raised: false }))
+        Error(Box::new(Report { kind: kind.into(), place: None, operation: None, raised: false }))
     }
 }
 
@@ -184,9 +209,10 @@ impl fmt::Display for Place {
         if let Some(epoch) = &self.epoch {
             write!(f, ", {epoch}")?;
         }
-        match self.site {
-            Some(site) => write!(f, ", at {site}"),
-            None => Ok(()),
+        match (self.issued, self.site) {
+            (Some(issued), Some(site)) => write!(f, ", called at {issued}, reported at {site}"),
+            (Some(site), None) | (None, Some(site)) => write!(f, ", at {site}"),
+            (None, None) => Ok(()),
         }
     }
 }

@@ -348,7 +348,12 @@ impl Core {
         let operation = Operation::new(action, at, origin, result);
         let operation = Operation { compare, by_value, ..operation };
         let progress = match path::again_value(&self.parts, &operation, &ticket) {
-            Some(progress) => Some(progress),
+            Some(progress) => {
+                if progress == Progress::Started {
+                    self.note_site(target, caller);
+                }
+                Some(progress)
+            }
             None => {
                 let result = Keeper::owner(&ticket);
                 let holders = Holders { origin: Keeper::Lender, result };
@@ -359,7 +364,7 @@ impl Core {
             (Some(Progress::Started), Some(to)) => {
                 let (epoch, peer) = (self.parts.epochs().state(), to.peer);
                 let bytes = bytes_of(to, displacement, &datatype);
-                let called = Called { call, target, peer, bytes, epoch };
+                let called = Called { call, target, peer, bytes, epoch, caller };
                 Ok(Value::Coming(Coming::new(lane, called)))
             }
             (Some(Progress::Done), _) => {
@@ -397,7 +402,11 @@ impl Core {
     #[track_caller]
     fn operate(&self, operation: Operation<'_>) -> Result<()> {
         match path::again(&self.parts, &operation, None) {
-            Some(_) => Ok(()),
+            Some(Progress::Done) => Ok(()),
+            Some(Progress::Started) => {
+                self.note_site(operation.target, Location::caller());
+                Ok(())
+            }
             None => self.issue(operation, Holders::lenders(), None).map(drop),
         }
     }
@@ -432,6 +441,9 @@ impl Core {
         };
         let outcome = issue();
         process.note(Activity::Computing, 0);
+        if !matches!(outcome, Ok(None | Some(Progress::Done))) {
+            self.note_site(rank, caller);
+        }
         outcome
             .map_err(|error| self.raise(error.at(|| self.place(call, Some(rank), bytes)), caller))
     }
@@ -713,6 +725,20 @@ impl Core {
         self.parts.process().note(activity, target.map_or(rank as u32, |target| target.peer));
     }
 
+    /// Notes the source line of the last operation on a target, for an error that comes later.
+    fn note_site(&self, rank: i32, caller: Caller) {
+        let flight = self.parts.flight();
+        if let Some(target) = self.parts.peers().get(rank) {
+            let locate = || flight.locate_failures(|error| self.locate(error));
+            target.sites.note(flight.ledger().issued(target.peer), caller, locate);
+        }
+    }
+
+    /// Adds the source line of a failed operation to its error.
+    fn locate(&self, error: &mut Error) {
+        error.locate(|rank, number| self.parts.peers().get(rank)?.sites.of(number));
+    }
+
     /// Gives an error of a call its place, and the window's error handler the error.
     #[cold]
     pub(super) fn failed(
@@ -732,7 +758,8 @@ impl Core {
             poisoned(&self.parts, *by);
             self.parts.process().windows().freed(self.parts.id());
         }
-        let error = error.at(|| self.place(call, target, None));
+        let mut error = error.at(|| self.place(call, target, None));
+        self.locate(&mut error);
         error.within(|| self.parts.epochs().state().to_string())
     }
 

@@ -9,7 +9,7 @@ use crate::error::Error;
 
 /// Operations on one target that may be in flight. The next one waits, and makes progress
 /// meanwhile.
-const OUTSTANDING: u64 = 256;
+pub(super) const OUTSTANDING: u64 = 256;
 
 /// A burst of this many operations on a target makes a stream: another operation is expected.
 const STREAM: u64 = 4;
@@ -116,6 +116,12 @@ impl Flight {
     pub(super) fn land(&self, unconfirmed: bool) {
         self.give_back();
         self.shipped.set(unconfirmed);
+    }
+
+    /// Gives each failure that was not taken yet its source line.
+    #[cold]
+    pub(super) fn locate_failures(&self, locate: impl Fn(&mut Error)) {
+        self.ledger.each_failure(locate);
     }
 
     /// The first failure on a process, or on any, since it was last asked for.

@@ -46,6 +46,7 @@ pub(super) struct Called {
     pub peer: u32,
     pub bytes: Option<(i128, i128)>,
     pub epoch: EpochState,
+    pub caller: Caller,
 }
 
 impl Coming {
@@ -79,7 +80,7 @@ impl Coming {
     /// Gives an error of the call its place, and the window's error handler the error.
     #[cold]
     fn failed(&self, error: Error, caller: Caller) -> Error {
-        let Called { call, target, peer, bytes, epoch } = self.call;
+        let Called { call, target, peer, bytes, epoch, caller: issued } = self.call;
         let Lane { process, window, card, .. } = &*self.lane;
         let place = || Place {
             call,
@@ -91,7 +92,9 @@ impl Coming {
             epoch: Some(epoch.to_string()),
             ..Place::default()
         };
-        card.raise(process, error.at(place).seen_at(caller, || card.name()))
+        let mut error = error.at(place);
+        error.locate(|_, _| Some(issued));
+        card.raise(process, error.seen_at(caller, || card.name()))
     }
 }
 

@@ -18,6 +18,7 @@ mod part;
 mod parts;
 mod path;
 mod peers;
+mod sites;
 mod state;
 mod sync;
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use shipable::Architecture;
 
 use super::directory::Reading;
+use super::sites::Sites;
 use super::state::Access;
 use crate::communicator::Communicator;
 use crate::control::Control;
@@ -58,6 +59,8 @@ pub(super) struct Target {
     /// The posts and completes that this rank has signalled to it through the control block. They
     /// are kept here, since reading them back takes as long as signalling.
     pub signalled: [Cell<u32>; 2],
+    /// The source lines of operations on it that the engine has.
+    pub sites: Sites,
 }
 
 /// The class of all targets that are reached directly: they have this rank's representation.
@@ -348,6 +351,7 @@ impl Peers {
                 posts: Cell::new(0),
                 completes: Cell::new(0),
                 signalled: Default::default(),
+                sites: Sites::default(),
             })
         })
     }

@@ -131,6 +131,11 @@ impl Ledger {
         if self.has_failure() { self.first_failure(target) } else { None }
     }
 
+    /// Hands out each failure that isn't taken yet.
+    pub(crate) fn each_failure(&self, change: impl Fn(&mut Error)) {
+        self.failures().iter_mut().for_each(|(_, error)| change(error));
+    }
+
     #[cold]
     fn first_failure(&self, target: Option<u32>) -> Option<Error> {
         let mut failures = self.failures();

@@ -157,6 +157,7 @@ impl Tickets {
     /// Notes that an operation failed, which doesn't complete it. The failure goes to the call that
     /// waits for the operation, otherwise to the ledger.
     pub(in crate::engine) fn fail(&self, operation: Operation, error: Error, ledger: &Ledger) {
+        let error = error.of_operation(operation.number);
         let unclaimed = match self.0.get(&operation) {
             Some(ticket) if Arc::strong_count(ticket) > 1 => ticket.fail(error),
             _ => Some(error),
