@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use longshore_transport::segment::GRANULE;
+use longshore_transport::segment::{GRANULE, Geometry, MAX_RANKS};
 use longshore_transport::shm::ShmLink;
 use longshore_transport::{Link, Range, RankState, Segment, SegmentError};
 use rand::rngs::SmallRng;
@@ -123,6 +123,21 @@ fn invalid_ranks_ranges_and_segments_are_refused() {
         Segment::attach(file.into(), 0),
         Err(SegmentError::System { .. } | SegmentError::Geometry(_))
     ));
+}
+
+#[test]
+fn the_most_ranks_of_a_segment_fit_and_one_more_is_refused() {
+    for ring_bytes in [4 << 10, 16 << 10] {
+        assert!(Geometry::new(MAX_RANKS, ring_bytes).is_ok(), "{ring_bytes}");
+    }
+    assert!(Segment::create(MAX_RANKS).is_ok());
+    let refused = Segment::create(MAX_RANKS + 1).unwrap_err().to_string();
+    assert!(refused.contains(&format!("1 to {MAX_RANKS} are possible")), "{refused}");
+    // Longer rings leave room for fewer ranks.
+    let refused = Geometry::new(MAX_RANKS, 1 << 20).unwrap_err().to_string();
+    let most = refused.split("about ").nth(1).and_then(|text| text.split(' ').next());
+    let most: u32 = most.unwrap().parse().unwrap();
+    assert!(Geometry::new(most, 1 << 20).is_ok() && Geometry::new(most + 2, 1 << 20).is_err());
 }
 
 #[test]

@@ -367,8 +367,9 @@ fn is_address(text: &str) -> bool {
     address.parse::<Ipv6Addr>().is_ok() && !zone.is_empty()
 }
 
-/// The largest number of ranks that share one segment.
-const MOST: u32 = longshore_transport::segment::MAX_RANKS;
+/// The largest number of ranks of a part, on all hosts. A host has at most as many ranks as share a
+/// segment.
+const MOST: u32 = 4096;
 
 fn ranks(text: &str) -> Result<u32, String> {
     let ranks = text.parse().ok().filter(|ranks| (1..=MOST).contains(ranks));

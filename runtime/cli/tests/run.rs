@@ -364,9 +364,9 @@ fn wrong_options_are_refused_with_an_explanation() {
         assert_eq!(finished.status, 2, "{words:?}");
         assert!(finished.stderr.contains(explanation), "{words:?}: {}", finished.stderr);
     }
-    let crowd = run(&["true", ":", "-n", "4096", "true"]);
+    let crowd = run(&["true", ":", "-n", "2896", "true"]);
     assert_eq!(crowd.status, 1);
-    assert!(crowd.stderr.contains("1 to 4096 are possible"), "{}", crowd.stderr);
+    assert!(crowd.stderr.contains("1 to 2896 are possible"), "{}", crowd.stderr);
 }
 
 #[test]

@@ -28,8 +28,8 @@ pub const GRANULE: u64 = 64 << 10;
 /// The most ranges that may be allocated at a time.
 pub(crate) const RANGES: u32 = 65536;
 
-/// The most ranks of a segment.
-pub const MAX_RANKS: u32 = 4096;
+/// The most ranks of a segment: the rings of so many, a [`GRANULE`] each, fill its half.
+pub const MAX_RANKS: u32 = 2896;
 
 /// The most ranks of a segment without rings.
 pub const MAX_SIMULATED_RANKS: u32 = 1 << 16;
@@ -240,7 +240,14 @@ impl Geometry {
         // At least half of the object is heap, so that an invalid header from a peer can't make the
         // two overlap.
         if size > SIZE || heap > size / 2 || size % GRANULE != 0 {
-            let what = format!("{ranks} ranks with rings of {ring_bytes} bytes in {size} bytes");
+            // All rings of a job take the square of its ranks.
+            let stride = ring_stride(ring_bytes).max(1);
+            let room = (size.min(SIZE) / 2).saturating_sub(rings);
+            let most = (room / stride).isqrt();
+            let what = format!(
+                "{ranks} ranks with rings of {ring_bytes} bytes in {size} bytes, where about {most} \
+                 ranks fit: start fewer ranks on this host"
+            );
             return Err(SegmentError::Geometry(what));
         }
         Ok(Self { ranks, ring_bytes, size, callers, remarks, lock_queue, table, rings, heap })
