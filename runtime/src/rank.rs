@@ -23,9 +23,8 @@ use crate::types::{ForeignType, OTHER_RANK, Type};
 ///
 /// There is no global state, so several ranks can live in one process: see [`sim`](crate::sim).
 ///
-/// Several threads of a rank may make calls at the same time, as under MPI_THREAD_MULTIPLE. There
-/// are two exceptions. Only one thread at a time can use a window, which the compiler enforces. A
-/// rank makes communicators and windows one at a time; a second concurrent call returns an error.
+/// Several threads of a rank may make calls at the same time, as under MPI_THREAD_MULTIPLE. Only one
+/// thread at a time can use a window, which the compiler enforces.
 ///
 /// ```
 /// let rank = longshore::init()?; // without a launcher: a job of one

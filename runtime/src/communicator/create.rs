@@ -34,7 +34,7 @@ pub enum SplitType {
 /// A rank's contribution to the creation of communicators.
 #[derive(Debug, Serialize, Deserialize)]
 struct Proposal {
-    /// The lowest context that this rank hasn't used.
+    /// The number of the new communicator, from the first rank that is asked; 0 from others.
     context: u32,
     /// The new communicator to which the rank will belong, as a color; `None` for no communicator.
     part: Option<u64>,
@@ -292,12 +292,14 @@ impl Communicator {
         proposal: Proposal,
     ) -> Result<Option<Communicator>> {
         let process = self.process();
-        let making = process.begin_making();
-        let busy = making.as_ref().err().map(told);
-        let proposal = Proposal { error: proposal.error.or(busy), ..proposal };
-        let part = proposal.part;
-        let proposals = participants
-            .allgather_values(&Proposal { context: process.next_context(), ..proposal })?;
+        let number = match asked.rank() {
+            Some(0) => process.number_context(),
+            _ => Ok(0),
+        };
+        let none_left = number.as_ref().err().map(told);
+        let (part, context) = (proposal.part, number.unwrap_or(0));
+        let proposal = Proposal { context, error: proposal.error.or(none_left), ..proposal };
+        let proposals = participants.allgather_values(&proposal)?;
         if let Some((rank, (class, text))) =
             (0..).zip(&proposals).find_map(|(rank, proposal)| Some((rank, proposal.error.clone()?)))
         {
@@ -314,10 +316,8 @@ impl Communicator {
                 return Err(ErrorKind::Group(what).into());
             }
         }
-        let context = proposals.iter().map(|proposal| proposal.context).max().unwrap_or(0);
-        let next = context.checked_add(1).ok_or(ErrorKind::Contexts)?;
-        let context = Context::new(context).ok_or(ErrorKind::Contexts)?;
-        process.set_next_context(next);
+        let context = proposals.first().map_or(0, |proposal| proposal.context);
+        let context = Context::new(context).ok_or(ErrorKind::Numbers)?;
         let Some(part) = part else { return Ok(None) };
         let mut members: Vec<(i32, u32)> = (0..)
             .zip(&proposals)

@@ -340,7 +340,7 @@ impl Communicator {
 #[cfg(test)]
 mod tests {
     use crate::rank::Rank;
-    use crate::sim::{Options, run, run_shared};
+    use crate::sim::{Options, run_shared};
     use crate::window::{Info, Window};
 
     #[test]
@@ -376,28 +376,22 @@ mod tests {
     }
 
     #[test]
-    fn communicators_and_windows_are_made_one_at_a_time() {
+    fn no_two_ranks_give_one_number() {
         let body = |rank: Rank| {
             let world = rank.world();
-            let other = (world.rank() == 0).then(|| world.process().begin_making().unwrap());
-            let info = Info::default();
-            let refused = [
-                world.dup().err().unwrap(),
-                Window::allocate(world, 8, 8, &info).err().unwrap(),
-                Window::allocate_shared(world, 8, 8, &info).err().unwrap(),
-                world.create_group(world.group(), 0).err().unwrap(),
-            ];
-            for error in refused {
-                assert!(error.to_string().contains("make one at a time"), "{error}");
+            let process = world.process();
+            let number = |_| [process.number_context().unwrap(), process.number_window().unwrap()];
+            let mine: Vec<[u32; 2]> = (0..3).map(number).collect();
+            let all = world.participants().allgather_values(&mine).unwrap().concat();
+            for kind in 0..2 {
+                let mut numbers: Vec<u32> = all.iter().map(|both| both[kind]).collect();
+                numbers.sort_unstable();
+                numbers.dedup();
+                assert_eq!(numbers.len(), 9, "{all:?}");
             }
-            drop(other);
             world.dup().unwrap().free().unwrap();
-            Window::allocate(world, 8, 8, &info).unwrap().free().unwrap();
-            if world.process().hosts().hold(world.group()) {
-                Window::allocate_shared(world, 8, 8, &info).unwrap().free().unwrap();
-            }
             rank.finalize().unwrap();
         };
-        run(2, &Options::default(), body).unwrap();
+        run_shared(3, &Options::default(), body).unwrap();
     }
 }

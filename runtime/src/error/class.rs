@@ -13,7 +13,6 @@ impl ErrorKind {
             | ErrorKind::Callback { .. }
             | ErrorKind::Found(_)
             | ErrorKind::Other(_)
-            | ErrorKind::MakingTwo
             | ErrorKind::GivenUp { .. }
             | ErrorKind::Link(_) => Class::Other,
             ErrorKind::Keyval(_) => Class::Keyval,
@@ -31,7 +30,7 @@ impl ErrorKind {
             ErrorKind::PackArguments(_) => Class::Arg,
             ErrorKind::Unrecognised => Class::UnsupportedDatarep,
             ErrorKind::CommunicatorHandle(_) => Class::Comm,
-            ErrorKind::Contexts => Class::Comm,
+            ErrorKind::Numbers => Class::Comm,
             ErrorKind::Count(_) => Class::Count,
             ErrorKind::TooLarge { .. } => Class::ValueTooLarge,
             ErrorKind::Tag(_) => Class::Tag,

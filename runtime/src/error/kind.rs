@@ -141,14 +141,9 @@ pub enum ErrorKind {
     /// The color of a split is negative.
     #[error("color {0} is negative: use 0 or more, or none")]
     Color(i32),
-    /// All communicator contexts are in use.
-    #[error("no context is left for another communicator: make fewer")]
-    Contexts,
-    /// Two threads of a rank make communicators or windows at the same time.
-    #[error(
-        "another thread of this rank is making a communicator or window: make one at a time at each rank"
-    )]
-    MakingTwo,
+    /// All numbers of communicators, or of windows, were used.
+    #[error("no number is left for another communicator or window: make fewer")]
+    Numbers,
     /// The count is negative (rule 27).
     #[error("count {0} is negative: use 0 or more")]
     Count(i64),

@@ -7,7 +7,7 @@ mod wait;
 mod windows;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use longshore_transport::{Cause, JobState, Range, RankState, Rdma, Segment};
@@ -15,7 +15,7 @@ use shipable::Architecture;
 
 use crate::barrier::Barrier;
 use crate::endpoint::{self, Endpoint};
-use crate::engine::{Engine, Me, Venue};
+use crate::engine::{Context, Engine, Me, Venue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::hosts::Hosts;
@@ -60,12 +60,10 @@ pub(crate) struct Process {
     /// Whether a call has waited for long.
     lingers: AtomicBool,
     windows: Windows,
-    /// Locked while a communicator or window is made.
-    making: Mutex<()>,
-    /// The lowest number that no window has had.
-    next_window: AtomicU32,
-    /// The lowest number that no communicator has had.
-    next_context: AtomicU32,
+    /// The number of windows that this rank numbered.
+    windows_numbered: AtomicU32,
+    /// The number of communicators that this rank numbered.
+    contexts_numbered: AtomicU32,
     environment: Mutex<Option<Environment>>,
     /// Whether the process contains only this rank.
     whole: bool,
@@ -121,35 +119,33 @@ impl Process {
         &self.elements
     }
 
-    /// Begins to agree with other ranks on a new number for a communicator or window. Dropping the
-    /// result ends it. Only one thread at a time may do so, since two concurrent agreements might
-    /// choose the same number.
+    /// A number that no window of the job has or had, for one whose first rank this is. Several
+    /// threads may make windows at the same time, so ranks don't agree on a number that is free at
+    /// all of them: each rank has every n-th number to give, of a job of n ranks.
     ///
     /// # Errors
-    /// OTHER if another thread is doing so. Waiting for it could be a deadlock: it waits for other
-    /// ranks, which may wait for this thread.
-    pub(crate) fn begin_making(&self) -> Result<MutexGuard<'_, ()>> {
-        match self.making.try_lock() {
-            Ok(making) => Ok(making),
-            Err(TryLockError::Poisoned(making)) => Ok(making.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(ErrorKind::MakingTwo.into()),
-        }
+    /// OTHER if none is left.
+    pub(crate) fn number_window(&self) -> Result<u32> {
+        self.number(&self.windows_numbered, 1)
     }
 
-    pub(crate) fn next_window(&self) -> u32 {
-        self.next_window.load(Ordering::Relaxed)
+    /// As [`Process::number_window`], for the context of a communicator.
+    ///
+    /// # Errors
+    /// OTHER if none is left.
+    pub(crate) fn number_context(&self) -> Result<u32> {
+        self.number(&self.contexts_numbered, Context::FIRST)
     }
 
-    pub(crate) fn set_next_window(&self, number: u32) {
-        self.next_window.fetch_max(number, Ordering::Relaxed);
-    }
-
-    pub(crate) fn next_context(&self) -> u32 {
-        self.next_context.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_next_context(&self, number: u32) {
-        self.next_context.fetch_max(number, Ordering::Relaxed);
+    fn number(&self, numbered: &AtomicU32, first: u32) -> Result<u32> {
+        let before = numbered.fetch_add(1, Ordering::Relaxed);
+        let number = before.checked_mul(self.me.size);
+        let number = number.and_then(|number| number.checked_add(first + self.me.rank));
+        number.ok_or_else(|| {
+            // It stays at the end.
+            numbered.fetch_sub(1, Ordering::Relaxed);
+            ErrorKind::Numbers.into()
+        })
     }
 
     pub(crate) fn segment(&self) -> &Segment {

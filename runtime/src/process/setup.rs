@@ -138,9 +138,8 @@ impl Setup {
             life: AtomicU8::new(Life::Starting as u8),
             lingers: AtomicBool::new(false),
             windows: Windows::default(),
-            making: Mutex::default(),
-            next_window: AtomicU32::new(1),
-            next_context: AtomicU32::new(Context::FIRST),
+            windows_numbered: AtomicU32::new(0),
+            contexts_numbered: AtomicU32::new(0),
             environment: Mutex::new(environment),
             whole,
         });

@@ -30,7 +30,14 @@ pub(super) fn agree(
     info: &Info,
 ) -> Result<Core> {
     let (process, group) = (communicator.process(), communicator.group());
-    let mut offer = Offer::new(flavor, &contribution, info, process.next_window());
+    let number = match communicator.rank() {
+        0 => process.number_window(),
+        _ => Ok(0),
+    };
+    let mut offer = Offer::new(flavor, &contribution, info, *number.as_ref().unwrap_or(&0));
+    if let Err(error) = &number {
+        offer.error.get_or_insert(told(error));
+    }
     let registered = match &contribution {
         Ok(Contribution { ground: Ground::Own(memory), .. }) => register(communicator, memory),
         _ => None,
@@ -46,8 +53,7 @@ pub(super) fn agree(
     let offers: Vec<Offer> = communicator.tell(&offer)?;
     let contribution = contribution?;
     compare(&offers, group)?;
-    let window = offers.iter().map(|offer| offer.number).max().unwrap_or(0);
-    process.set_next_window(window.saturating_add(1));
+    let window = offers.first().map_or(0, |offer| offer.number);
     let built = build(communicator, window, contribution, registered, &offers, info);
     // A large job's offers take more memory than its window. All ranks meet next.
     drop(offers);

@@ -63,7 +63,7 @@ pub(super) fn allocate(
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
         Ok(Contribution { ground, measures, part: Some(part), pointed: false })
     };
-    open(communicator, Flavor::Allocate, |begun| begun.and_then(|()| contribute()), info)
+    open(communicator, Flavor::Allocate, contribute, info)
 }
 
 /// A rank's part begins after the parts of the ranks before it. So all ranks learn all sizes first,
@@ -75,8 +75,8 @@ pub(super) fn allocate_shared(
     unit: i64,
     info: &Info,
 ) -> Result<Core> {
-    let contribute = |begun: Result<()>| {
-        let checked = begun.and_then(|()| check(size, unit, pointer(communicator)));
+    let contribute = || {
+        let checked = check(size, unit, pointer(communicator));
         // A rank whose arguments are refused takes part, since the others expect its word.
         let layout = Layout::agree(communicator, &checked, info)?;
         let (size, unit) = checked?;
@@ -113,7 +113,7 @@ pub(super) fn create<M: Memory>(
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
         Ok(Contribution { ground, measures, part, pointed: !M::is_enclosed() })
     };
-    open(communicator, Flavor::Create, |begun| begun.and_then(|()| contribute()), info)
+    open(communicator, Flavor::Create, contribute, info)
 }
 
 /// Memory is attached to the window later.
@@ -129,7 +129,7 @@ pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result
         let measures = Measures { size: 0, unit: 1 };
         Ok(Contribution { ground, measures, part, pointed: false })
     };
-    open(communicator, Flavor::Dynamic, |begun| begun.and_then(|()| contribute()), info)
+    open(communicator, Flavor::Dynamic, contribute, info)
 }
 
 /// Refuses elements of more than a byte on a rank that emulates another architecture: they are in
@@ -151,22 +151,17 @@ fn pointer(communicator: &Communicator) -> u8 {
     communicator.process().me().architecture.pointer().size
 }
 
-/// Opens a window of a flavor. `contribute` learns whether this rank may begin: a rank that may not
-/// still takes part in every exchange.
+/// Opens a window of a flavor. A rank whose contribution fails still takes part in every exchange.
 #[track_caller]
 fn open(
     communicator: &Communicator,
     flavor: Flavor,
-    contribute: impl FnOnce(Result<()>) -> Result<Contribution>,
+    contribute: impl FnOnce() -> Result<Contribution>,
     info: &Info,
 ) -> Result<Core> {
     let (process, caller) = (communicator.process(), Location::caller());
     let make = || {
-        // Only one window or communicator of a rank is made at a time.
-        let (_making, contribution) = match process.begin_making() {
-            Ok(making) => (Some(making), contribute(Ok(()))),
-            Err(error) => (None, contribute(Err(error))),
-        };
+        let contribution = contribute();
         let mut ranges = Vec::new();
         let part = contribution.as_ref().ok().and_then(|contribution| contribution.part);
         ranges.extend(part.map(Part::range));

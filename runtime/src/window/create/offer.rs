@@ -28,7 +28,7 @@ pub(super) struct Offer {
     pub control: Option<(Extent, Option<Extent>)>,
     /// The key of its memory for ranks of other hosts, if it is registered.
     pub key: Option<u64>,
-    /// The lowest number that no window of this rank had.
+    /// The window's number, from rank 0; 0 from others.
     pub number: u32,
     /// The class and text of what is wrong at this rank.
     pub error: Option<(u8, String)>,
