@@ -161,8 +161,8 @@ pub use shipable::{
 pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, IntoTargetType, TargetType, Type};
 pub use window::{
-    AccumulateOps, AccumulateOrdering, Alignment, Allocated, Attached, Buffers, Chain, Epoch,
-    Fetched, Info, Local, LockType, Passive, Raw, Request, Window,
+    AccumulateOps, AccumulateOrdering, Alignment, Allocated, Allocation, Attached, Buffers, Chain,
+    Epoch, Fetched, Info, Local, LockType, Passive, Raw, Request, Window,
 };
 
 /// Runs the Rust code blocks of the documentation pages as tests.

@@ -17,6 +17,7 @@ use crate::object::{Cacheable, Callbacks, Holder, Keyval};
 use crate::process::{ForkGuard, Process, Setup};
 use crate::tap::Tapped;
 use crate::types::{ForeignType, OTHER_RANK, Type};
+use crate::window::Allocation;
 
 /// This process as a rank of its job (MPI-5.0 section 11.2). [`init`] creates it,
 /// [`finalize`](Rank::finalize) consumes it.
@@ -358,6 +359,34 @@ impl Rank {
     /// of calls on the message route.
     pub fn frames_sent(&self) -> u64 {
         self.process.engine().tap().sent
+    }
+
+    /// Allocates memory over which windows can be created that like ranks of this host access
+    /// directly, as MPI_Alloc_mem does (MPI-5.0 section 10.2). It is given back when it is dropped.
+    ///
+    /// ```
+    /// use longshore::{Info, Pointed, Window};
+    ///
+    /// let rank = longshore::init()?;
+    /// let (world, long) = (rank.world(), rank.type_of::<i64>()?);
+    /// let memory = rank.alloc_mem(32)?;
+    /// // SAFETY: the allocation outlives the window, and is accessed only through it.
+    /// let pointed = unsafe { Pointed::new(memory.start(), memory.len()) };
+    /// let mut window = Window::create(world, pointed, 8, &Info::default())?;
+    /// window.fence(|epoch| epoch.put(&[7i64], world.rank(), 2, 1, &long))?;
+    /// window.free()?;
+    /// // SAFETY: the bytes are initialized, and no window uses them any more.
+    /// assert_eq!(unsafe { memory.start().cast::<i64>().add(2).read() }, 7);
+    /// drop(memory);
+    /// rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// NO_MEM if the segment has no room for it.
+    pub fn alloc_mem(&self, len: usize) -> Result<Allocation> {
+        self.process.ready()?;
+        Allocation::new(&self.process, len)
     }
 
     /// Ends the whole job with an exit status, as MPI_Abort does (MPI-5.0 section 9.8). Exits this

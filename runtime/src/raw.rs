@@ -141,7 +141,8 @@ impl Given<Pointed> {
 /// Memory of the user, given by its start and its length in bytes. A window can be made over it,
 /// and it can be attached to a dynamic window.
 ///
-/// The memory stays in place, so the other ranks reach it by messages.
+/// The memory stays in place, so the other ranks reach it by messages, unless it is an
+/// [allocation](crate::Rank::alloc_mem).
 ///
 /// ```
 /// use longshore::{Info, Pointed, Window};

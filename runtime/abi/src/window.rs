@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use longshore::{Attached, Class, Flavor, Info as Hints, Pointed, Window};
+use longshore::{Allocation, Attached, Class, Flavor, Info as Hints, Pointed, Window};
 
 use crate::arg::{Address, Buffer, Chars, Room};
 use crate::communicator::Comm;
@@ -285,8 +285,19 @@ pub fn win_shared_query(win: &Win, rank: c_int, room: Address) -> Result<(i64, i
     Ok((size, unit))
 }
 
-/// The alignment of memory that no hint asks more of.
+/// The alignment of memory that no hint asks more of: that of [`Allocation`].
 const ALIGNMENT: usize = 64;
+
+/// Memory of MPI_Alloc_mem.
+enum Given {
+    /// In the segment, so that windows over it are reached directly.
+    Placed(Allocation),
+    /// The C library's, if the segment has no room, or if a hint asks for more alignment.
+    Plain,
+}
+
+/// The memory of MPI_Alloc_mem that isn't free, by its address.
+static GIVEN: Mutex<BTreeMap<usize, Given>> = Mutex::new(BTreeMap::new());
 
 pub fn alloc_mem(size: i64, info: Option<&Info>, room: Address) -> Result<()> {
     some_room(room)?;
@@ -295,18 +306,46 @@ pub fn alloc_mem(size: i64, info: Option<&Info>, room: Address) -> Result<()> {
     let asked = info.and_then(|info| info.get("mpi_minimum_memory_alignment"));
     let asked = asked.and_then(|asked| asked.parse::<usize>().ok());
     let alignment = asked.filter(|asked| asked.is_power_of_two()).unwrap_or(1).max(ALIGNMENT);
+    let placed = match alignment {
+        ALIGNMENT => state::state()?.rank().alloc_mem(size).ok(),
+        _ => None,
+    };
+    if let Some(placed) = placed {
+        let start = placed.start();
+        lock(&GIVEN).insert(start.addr(), Given::Placed(placed));
+        room.room::<*mut std::ffi::c_void>().set(0, start.cast());
+        return Ok(());
+    }
     let mut memory = std::ptr::null_mut();
     // SAFETY: there is room for the address, and the alignment is a power of two.
     let failed = unsafe { libc::posix_memalign(&raw mut memory, alignment, size.max(1)) };
     if failed != 0 {
         return Err(Fault::new(Class::NoMem, format!("there are no {size} bytes")));
     }
+    lock(&GIVEN).insert(memory.addr(), Given::Plain);
     room.room::<*mut std::ffi::c_void>().set(0, memory);
     Ok(())
 }
 
+/// Memory over which a window is made stays allocated. A null pointer is freed as by `free`.
 pub fn free_mem(base: Buffer) -> Result<()> {
-    // SAFETY: the program says that MPI_Alloc_mem returned it.
-    unsafe { libc::free(base.address().cast()) };
+    let address = base.address().addr();
+    if base.address().is_null() {
+        return Ok(());
+    }
+    let wrong = |what: &str| Err(Fault::new(Class::Base, format!("{what} {address:#x}")));
+    let mut all = lock(&GIVEN);
+    match all.get(&address) {
+        None => return wrong("MPI_Alloc_mem returned no memory, or it is free already, at"),
+        Some(Given::Placed(placed)) if placed.is_in_window() => {
+            return wrong("free the windows first that are made over the memory at");
+        }
+        Some(_) => {}
+    }
+    match all.remove(&address) {
+        // SAFETY: posix_memalign returned it, and it was in the table, so it isn't free.
+        Some(Given::Plain) => unsafe { libc::free(base.address().cast()) },
+        placed => drop(placed),
+    }
     Ok(())
 }

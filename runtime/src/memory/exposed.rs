@@ -10,6 +10,7 @@ use nix::sys::mman::{MmapAdvise, madvise};
 use nix::unistd::{SysconfVar, sysconf};
 
 use super::held::Memory;
+use super::placed::Placed;
 use super::span::Span;
 use crate::error::Result;
 
@@ -24,6 +25,11 @@ enum Owner {
         mapping: Arc<Mapping>,
     },
     User(Box<dyn Any + Send>),
+    /// The user's memory, which is an allocation in the segment.
+    Placed {
+        held: Box<dyn Any + Send>,
+        _placed: Arc<Placed>,
+    },
     /// The user's memory, while its bytes are in a part of the segment.
     Moved {
         _mapping: Arc<Mapping>,
@@ -67,6 +73,15 @@ impl Exposed {
         Ok(Exposed { span, owner: Owner::User(Box::new(held)) })
     }
 
+    /// Keeps the allocation that the user's memory is.
+    pub(crate) fn placed_in(self, placed: Arc<Placed>) -> Exposed {
+        let owner = match self.owner {
+            Owner::User(held) => Owner::Placed { held, _placed: placed },
+            owner => owner,
+        };
+        Exposed { owner, ..self }
+    }
+
     /// Moves the bytes of the user's memory to `room`, a part of the segment of at least its
     /// length, until they are [moved back](Exposed::moved_back). The user's allocation keeps its
     /// addresses, and gives nearly all of its pages back to the system.
@@ -99,7 +114,9 @@ impl Exposed {
     /// segment.
     pub(crate) fn give_back<M: Memory>(self) -> Option<M> {
         match self.owner {
-            Owner::User(held) => held.downcast::<M::Held>().ok().map(|held| M::give_back(*held)),
+            Owner::User(held) | Owner::Placed { held, .. } => {
+                held.downcast::<M::Held>().ok().map(|held| M::give_back(*held))
+            }
             Owner::Segment { .. } | Owner::Moved { .. } => None,
         }
     }
@@ -109,7 +126,7 @@ impl Exposed {
     pub(crate) fn home(&self) -> Span {
         match self.owner {
             Owner::Moved { home, .. } => home,
-            Owner::Segment { .. } | Owner::User(_) => self.span,
+            Owner::Segment { .. } | Owner::User(_) | Owner::Placed { .. } => self.span,
         }
     }
 

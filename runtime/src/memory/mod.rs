@@ -22,6 +22,7 @@ mod exposed;
 mod held;
 mod lease;
 mod loan;
+mod placed;
 mod span;
 
 pub(crate) use barrier::full_barrier;
@@ -31,4 +32,5 @@ pub(crate) use held::{Room, sealed};
 pub(crate) use lease::{Keeper, Lease};
 pub use loan::{Loan, LoanMut};
 pub(crate) use loan::{Scope, scope};
+pub(crate) use placed::{Placed, Places};
 pub(crate) use span::{Span, Typed, zeroed};

@@ -21,6 +21,7 @@ use crate::group::Group;
 use crate::hosts::Hosts;
 use crate::job::{Activity, Checking, Environment, Routes};
 use crate::log;
+use crate::memory::Places;
 use crate::object::{Card, ErrorHandler, Holder, Names};
 use crate::types::Elements;
 use crate::waiter::Waiter;
@@ -60,6 +61,7 @@ pub(crate) struct Process {
     /// Whether a call has waited for long.
     lingers: AtomicBool,
     windows: Windows,
+    places: Places,
     /// The number of windows that this rank numbered.
     windows_numbered: AtomicU32,
     /// The number of communicators that this rank numbered.
@@ -117,6 +119,11 @@ impl Process {
 
     pub(crate) fn elements(&self) -> &Elements {
         &self.elements
+    }
+
+    /// This rank's allocations in the segment outside of windows.
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
     }
 
     /// A number that no window of the job has or had, for one whose first rank this is. Several

@@ -17,6 +17,7 @@ use crate::group::Group;
 use crate::hosts::Hosts;
 use crate::job::{Activity, Checking, Environment, Routes};
 use crate::log;
+use crate::memory::Places;
 use crate::object::Names;
 use crate::pool;
 use crate::types::Elements;
@@ -138,6 +139,7 @@ impl Setup {
             life: AtomicU8::new(Life::Starting as u8),
             lingers: AtomicBool::new(false),
             windows: Windows::default(),
+            places: Places::default(),
             windows_numbered: AtomicU32::new(0),
             contexts_numbered: AtomicU32::new(0),
             environment: Mutex::new(environment),

@@ -27,7 +27,8 @@ mod unfreed;
 mod waiting;
 
 pub use api::{
-    Allocated, Attached, Buffers, Chain, Epoch, Fetched, Local, Passive, Raw, Request, Window,
+    Allocated, Allocation, Attached, Buffers, Chain, Epoch, Fetched, Local, Passive, Raw, Request,
+    Window,
 };
 pub use info::{AccumulateOps, Alignment, Info, Ordering as AccumulateOrdering};
 pub use sync::lock::LockType;

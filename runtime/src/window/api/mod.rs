@@ -2,6 +2,7 @@
 //! requests that operations return.
 
 mod accumulate;
+mod allocation;
 mod attach;
 mod epoch;
 mod fetched;
@@ -10,6 +11,7 @@ mod raw;
 mod request;
 mod window;
 
+pub use allocation::Allocation;
 pub use attach::Attached;
 pub use epoch::{Chain, Epoch, Passive};
 pub use fetched::Fetched;

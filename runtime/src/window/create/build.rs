@@ -45,7 +45,7 @@ pub(super) fn build(
 ) -> Result<Core> {
     let (process, rank) = (communicator.process(), communicator.rank() as u32);
     let (control, meeting) = control(communicator, window, offers)?;
-    let Contribution { ground, measures, part, pointed } = contribution;
+    let Contribution { ground, measures, part, pointed, .. } = contribution;
     let (exposed, shared) = place(communicator, ground, measures, offers)?;
     let flavor = offers[rank as usize].flavor;
     let dynamic = match flavor {

@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 use super::core::Core;
 use super::directory::Directory;
-use super::info::{Info, check};
+use super::info::{Alignment, Info, check};
 use super::part::{Part, lead};
 use crate::communicator::{Call, Communicator};
 use crate::engine::Measures;
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::job::Activity;
-use crate::memory::{Exposed, Memory};
+use crate::memory::{Exposed, Memory, Placed};
 use crate::process::Process;
 use agree::agree;
 use layout::Layout;
@@ -30,8 +30,10 @@ use reach::has_like_peers;
 struct Contribution {
     ground: Ground,
     measures: Measures,
-    /// The part of the segment that this rank allocated for it.
+    /// The part of the segment where it lies.
     part: Option<Part>,
+    /// Whether the program allocated this part, and frees it.
+    placed: bool,
     /// Whether the program keeps a pointer to it.
     pointed: bool,
 }
@@ -61,7 +63,7 @@ pub(super) fn allocate(
             let _ = segment.free(part.range());
         })?;
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
-        Ok(Contribution { ground, measures, part: Some(part), pointed: false })
+        Ok(Contribution { ground, measures, part: Some(part), placed: false, pointed: false })
     };
     open(communicator, Flavor::Allocate, contribute, info)
 }
@@ -88,7 +90,7 @@ pub(super) fn allocate_shared(
             _ => None,
         };
         let (ground, measures) = (Ground::Shared(layout), Measures { size, unit });
-        Ok(Contribution { ground, measures, part, pointed: false })
+        Ok(Contribution { ground, measures, part, placed: false, pointed: false })
     };
     open(communicator, Flavor::Shared, contribute, info)
 }
@@ -106,14 +108,36 @@ pub(super) fn create<M: Memory>(
         let size = exposed.span().len() as i64;
         let (size, unit) = check(size, unit, pointer(communicator))?;
         let (segment, rank) = (communicator.process().segment(), communicator.rank() as u32);
-        let (exposed, part) = match M::is_enclosed() && has_like_peers(communicator) {
-            true => Part::enclose(segment, exposed, rank),
-            false => (exposed, None),
+        let pointed = !M::is_enclosed();
+        let found = communicator.process().places().find(exposed.span()).filter(|_| pointed);
+        let placed = found.is_some();
+        let (exposed, part) = match found {
+            Some((allocation, offset)) => {
+                let part = Part { offset, len: exposed.span().len() };
+                (exposed.placed_in(allocation), Some(part))
+            }
+            None if !pointed && has_like_peers(communicator) => {
+                Part::enclose(segment, exposed, rank)
+            }
+            None => (exposed, None),
         };
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
-        Ok(Contribution { ground, measures, part, pointed: !M::is_enclosed() })
+        Ok(Contribution { ground, measures, part, placed, pointed })
     };
     open(communicator, Flavor::Create, contribute, info)
+}
+
+/// Memory in the segment, outside of any window.
+pub(super) fn place(process: &Process, len: u64) -> Result<Arc<Placed>> {
+    let (segment, len) = (process.segment(), len.max(1));
+    let part = Part::allocate(segment, len, lead(len, process.me().rank, Alignment::default()))?;
+    let memory = part.map(segment).inspect_err(|_| {
+        // There is an error to return already.
+        let _ = segment.free(part.range());
+    })?;
+    let placed = Arc::new(Placed::new(segment, part.range(), part.offset, memory));
+    process.places().add(&placed);
+    Ok(placed)
 }
 
 /// Memory is attached to the window later.
@@ -127,7 +151,7 @@ pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result
             false => None,
         };
         let measures = Measures { size: 0, unit: 1 };
-        Ok(Contribution { ground, measures, part, pointed: false })
+        Ok(Contribution { ground, measures, part, placed: false, pointed: false })
     };
     open(communicator, Flavor::Dynamic, contribute, info)
 }
@@ -163,8 +187,8 @@ fn open(
     let make = || {
         let contribution = contribute();
         let mut ranges = Vec::new();
-        let part = contribution.as_ref().ok().and_then(|contribution| contribution.part);
-        ranges.extend(part.map(Part::range));
+        let own = contribution.as_ref().ok().filter(|contribution| !contribution.placed);
+        ranges.extend(own.and_then(|contribution| contribution.part).map(Part::range));
         let opened = agree(communicator, flavor, contribution, &mut ranges, info);
         if opened.is_err() {
             for range in ranges {
