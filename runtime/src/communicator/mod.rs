@@ -341,7 +341,6 @@ impl Communicator {
 mod tests {
     use crate::rank::Rank;
     use crate::sim::{Options, run_shared};
-    use crate::window::{Info, Window};
 
     #[test]
     fn free_returns_the_memory_of_a_barrier() {
