@@ -3,6 +3,7 @@
 mod bench;
 mod cc;
 mod demo;
+mod hosts;
 mod info;
 mod inspect;
 mod install;

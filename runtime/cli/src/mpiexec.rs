@@ -53,6 +53,9 @@ impl Part {
             match word.to_str() {
                 Some("-n" | "-np" | "--np" | "--n") => part.take("-n", words.next()),
                 Some("-host" | "-hosts" | "--hosts" | "-H") => part.take("--host", words.next()),
+                Some("-f" | "-hostfile" | "-machinefile") => {
+                    part.take("--hostfile", words.next());
+                }
                 Some("-wdir" | "-wd" | "--wd") => part.take("--wdir", words.next()),
                 Some("-env") => {
                     let assignment = assignment(words.next(), words.next());
@@ -66,9 +69,9 @@ impl Part {
                     part.options.push("--label".into());
                 }
                 _ => {
-                    let value = if takes_value(&word) { words.next() } else { None };
+                    let values = values_of(&word);
                     part.options.push(word);
-                    part.options.extend(value);
+                    part.options.extend(words.by_ref().take(values));
                 }
             }
         }
@@ -87,19 +90,21 @@ fn assignment(name: Option<OsString>, value: Option<OsString>) -> Option<OsStrin
     Some(OsString::from_vec([name.as_bytes(), b"=", value.as_bytes()].concat()))
 }
 
-/// Whether the next word is the value of this option of `longshore run`.
-fn takes_value(option: &OsStr) -> bool {
-    let command = crate::Arguments::command();
-    let Some(run) = command.find_subcommand("run") else { return false };
+/// The number of words after this option of `longshore run` that are its values.
+fn values_of(option: &OsStr) -> usize {
+    let mut command = crate::Arguments::command();
+    command.build();
+    let Some(run) = command.find_subcommand("run") else { return 0 };
     let named = |argument: &&clap::Arg| {
         let long = argument.get_long().map(|name| format!("--{name}"));
         let short = argument.get_short().map(|name| format!("-{name}"));
         [long, short].iter().flatten().any(|name| OsStr::new(name) == option)
     };
-    let argument = run.get_arguments().find(named);
-    argument.is_some_and(|argument| {
-        argument.get_action().takes_values() && !argument.is_require_equals_set()
-    })
+    let Some(argument) = run.get_arguments().find(named) else { return 0 };
+    match argument.get_action().takes_values() && !argument.is_require_equals_set() {
+        true => argument.get_num_args().map_or(1, |values| values.min_values()),
+        false => 0,
+    }
 }
 
 #[cfg(test)]
@@ -121,6 +126,8 @@ mod tests {
             ("-host x,y -wdir /tmp -l ./a", "--host x,y --wdir /tmp --label ./a"),
             ("--timeout 5 --check -np 2 ./a", "--timeout 5 --check -n 2 ./a"),
             ("--wdir /tmp -x A=1 ./a", "--wdir /tmp -x A=1 ./a"),
+            ("-f hosts -n 2 ./a", "--hostfile hosts -n 2 ./a"),
+            ("--hostfile hosts --wrap 0 gdb ./a", "--hostfile hosts --wrap 0 gdb ./a"),
             ("-np", "-n"),
         ] {
             assert_eq!(translated(given), format!("longshore run {made}"), "{given}");

@@ -1,8 +1,9 @@
 //! `longshore run`: starts a job.
 
 use std::ffi::{OsStr, OsString};
-use std::net::Ipv6Addr;
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use clap::{Args, CommandFactory, FromArgMatches};
 use longshore::job::{Checking, OnDeath, Progress, Routes, env};
 use longshore::launcher::{self, Control, Job};
 
+use crate::hosts;
 use crate::representation::Representations;
 
 /// Runs programs as the ranks of one job
@@ -26,14 +28,17 @@ use crate::representation::Representations;
 pub struct Arguments {
     /// Hosts for the ranks, filled in order with N ranks each (1 by default). Write an IPv6 address
     /// in brackets: `[::1]:4`. Ranks on several hosts need longshore's cargo feature `fabric`
-    #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', value_parser = host)]
+    #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', value_parser = hosts::host, group = "hosts")]
     host: Vec<launcher::Host>,
+    /// File with a host on each line, NAME, NAME:N or NAME slots=N, instead of --host
+    #[arg(long, value_name = "FILE", alias = "machinefile", group = "hosts")]
+    hostfile: Option<PathBuf>,
     /// Command that starts a program on a host, run as WORDS HOST PROGRAM...; it must pass standard
     /// input and output through. Quotes keep words together, as in a shell
-    #[arg(long, value_name = "WORDS", default_value = launcher::SSH, value_parser = words, requires = "host")]
+    #[arg(long, value_name = "WORDS", default_value = launcher::SSH, value_parser = words, requires = "hosts")]
     start: Words,
     /// Command that runs longshore on the hosts. [default: the path of this executable]
-    #[arg(long, value_name = "WORDS", value_parser = words, requires = "host")]
+    #[arg(long, value_name = "WORDS", value_parser = words, requires = "hosts")]
     agent: Option<Words>,
     /// Working directory of the ranks. [default: the path of the current one]
     #[arg(long, value_name = "DIR", value_parser = clap::builder::OsStringValueParser::new())]
@@ -41,6 +46,13 @@ pub struct Arguments {
     /// Prefixes each line of output with its rank
     #[arg(long)]
     label: bool,
+    /// Writes the output of rank N to DIR/N.out and its errors to DIR/N.err
+    #[arg(long, value_name = "DIR", conflicts_with = "label")]
+    output: Option<PathBuf>,
+    /// Puts the words of a command, such as `valgrind`, before the program of some ranks: numbers,
+    /// ranges such as 0-3, or `all`, with commas in between; may be repeated
+    #[arg(long, num_args = 2, value_names = ["RANKS", "WORDS"])]
+    wrap: Vec<String>,
     /// Ends the job after this many seconds, with status 124
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     timeout: Option<Duration>,
@@ -82,6 +94,8 @@ Examples:
   longshore run -n 4 ./halo
   longshore run --label -n 2 ./prog : -n 2 qemu-s390x-static ./prog-s390x
   longshore run -n 4 --arch native,s390x ./prog     ranks 1 and 3 emulate a big-endian machine
+  longshore run -n 4 --wrap 0 'valgrind --log-file=leaks' ./prog     rank 0 under valgrind
+  longshore run --hostfile hosts -n 8 --output logs ./prog     a file for the output of each rank
   longshore run --host a:2,b:2 -n 4 ./prog     on two hosts, by ssh, which must not ask for a password
   longshore run --host a:2,b:2 --start 'ip netns exec' -n 4 ./prog     in two network namespaces";
 
@@ -154,11 +168,14 @@ fn guarded(name: &str, launch: impl FnOnce(&Control) -> u8) -> ExitCode {
 
 fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     let Arguments {
-        host: hosts,
+        host: mut hosts,
+        hostfile,
         start: Words(start),
         agent,
         wdir: folder,
         label,
+        output,
+        wrap,
         timeout,
         watchdog,
         on_death,
@@ -169,6 +186,11 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         check,
         mut first,
     } = arguments;
+    if let Some(file) = hostfile {
+        hosts = hosts::file(&file).map_err(|why| usage(ErrorKind::ValueValidation, why))?;
+    }
+    let wraps = wrap.chunks_exact(2).map(|pair| wrapper(&pair[0], &pair[1]));
+    let wraps = wraps.collect::<Result<_, _>>()?;
     let watchdog = (watchdog > 0.0).then(|| Duration::from_secs_f64(watchdog));
     let command = std::mem::take(&mut first.command);
     let mut segments = command.split(|word| word == ":");
@@ -199,6 +221,8 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         agent,
         folder,
         label,
+        output,
+        wraps,
         timeout,
         on_death,
         routes,
@@ -207,6 +231,25 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         check,
         watchdog,
     })
+}
+
+/// The words of --wrap, and the ranks that they are for.
+fn wrapper(ranks: &str, command: &str) -> Result<launcher::Wrap, clap::Error> {
+    let wrong = |why: String| usage(ErrorKind::ValueValidation, format!("--wrap {ranks}: {why}"));
+    let range = |text: &str| -> Option<RangeInclusive<u32>> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+        (first <= last).then_some(first..=last)
+    };
+    let of_ranks: Option<Vec<_>> = match ranks {
+        "all" => Some(vec![0..=u32::MAX]),
+        _ => ranks.split(',').map(range).collect(),
+    };
+    let of_ranks = of_ranks.ok_or_else(|| {
+        wrong("expected ranks, such as 0, 1-3 or all, with commas in between".to_owned())
+    })?;
+    let Words(words) = words(command).map_err(wrong)?;
+    Ok(launcher::Wrap { ranks: of_ranks, words })
 }
 
 fn part(number: usize, arguments: PartArguments) -> Result<launcher::Part, clap::Error> {
@@ -334,39 +377,6 @@ fn words(text: &str) -> Result<Words, String> {
     }
 }
 
-/// Parses `NAME`, `NAME:N`, an IPv6 address, or `[ADDRESS]:N`; `USER@` may precede any of them.
-fn host(text: &str) -> Result<launcher::Host, String> {
-    let expected = || {
-        "expected NAME or NAME:N, where N is a number of ranks above 0; for an IPv6 address, ADDRESS or [ADDRESS]:N"
-            .to_owned()
-    };
-    let (user, host) = text.split_at(text.rfind('@').map_or(0, |at| at + 1));
-    let (name, count) = if is_address(host) {
-        (host, None)
-    } else if let Some(bracketed) = host.strip_prefix('[') {
-        let (address, rest) = bracketed.split_once(']').ok_or_else(expected)?;
-        let count = match rest {
-            "" => None,
-            rest => Some(rest.strip_prefix(':').ok_or_else(expected)?),
-        };
-        (Some(address).filter(|address| is_address(address)).ok_or_else(expected)?, count)
-    } else {
-        host.split_once(':').map_or((host, None), |(name, count)| (name, Some(count)))
-    };
-    let ranks = count.map_or(Some(1), |count| count.parse().ok().filter(|&count| count > 0));
-    // The start command would take a name with a leading '-' for an option.
-    let ranks = ranks.filter(|_| !name.is_empty() && !text.starts_with('-'));
-    let ranks = ranks.ok_or_else(expected)?;
-    // ssh expects an IPv6 address without brackets.
-    Ok(launcher::Host { name: format!("{user}{name}").into(), ranks })
-}
-
-/// Whether `text` is an IPv6 address, with or without a zone: `fe80::1%eth0`.
-fn is_address(text: &str) -> bool {
-    let (address, zone) = text.split_once('%').unwrap_or((text, "-"));
-    address.parse::<Ipv6Addr>().is_ok() && !zone.is_empty()
-}
-
 /// The largest number of ranks of a part, on all hosts. A host has at most as many ranks as share a
 /// segment.
 const MOST: u32 = 4096;
@@ -398,53 +408,5 @@ fn usage(kind: ErrorKind, message: String) -> clap::Error {
     match command.find_subcommand_mut("run") {
         Some(run) => run.error(kind, message),
         None => command.error(kind, message),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_have_names_or_addresses() {
-        for (text, name, ranks) in [
-            ("a", "a", 1),
-            ("a:4", "a", 4),
-            ("10.0.0.1:4", "10.0.0.1", 4),
-            ("me@a:2", "me@a", 2),
-            ("::1", "::1", 1),
-            ("fd00::2:3", "fd00::2:3", 1),
-            ("[::1]", "::1", 1),
-            ("[::1]:4", "::1", 4),
-            ("me@[fe80::1%eth0]:4", "me@fe80::1%eth0", 4),
-            ("fe80::1%eth0", "fe80::1%eth0", 1),
-        ] {
-            let expected = launcher::Host { name: name.into(), ranks };
-            assert_eq!(host(text), Ok(expected), "{text}");
-        }
-        for wrong in [
-            "",
-            ":4",
-            "a:",
-            "a:0",
-            "a:-1",
-            "a:4:4",
-            "-a",
-            "-l@a",
-            "me@",
-            "me@:4",
-            "[a]:4",
-            "[::1",
-            "[::1]4",
-            "[::1]:",
-            "[::1]:0",
-            "[]:4",
-            "::1::4",
-            "fe80::1%",
-            "1:2:3:4:5:6:7:8:9",
-        ] {
-            let error = host(wrong).unwrap_err();
-            assert!(error.contains("[ADDRESS]:N"), "{wrong}: {error}");
-        }
     }
 }

@@ -147,7 +147,7 @@ impl Launcher {
     pub fn launcher_seed() -> Vec<u8> {
         use super::message::{Member, Outbox, Program};
         use crate::job::Secret;
-        let member = |rank| Member { rank, part: 0, arch: Some("s390x".to_owned()) };
+        let member = |rank| Member { rank, part: 0, program: 0, arch: Some("s390x".to_owned()) };
         let program =
             Program { path: "true".into(), arguments: vec!["a".into()], environment: vec![] };
         let orders = Orders {

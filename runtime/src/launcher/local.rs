@@ -107,8 +107,8 @@ impl LocalRanks {
             ranks: Vec::new(),
             input: Input::default(),
         };
-        for part in orders.members.chunk_by(|a, b| a.part == b.part) {
-            check_program(orders, part[0].part)?;
+        for like in orders.members.chunk_by(|a, b| a.program == b.program) {
+            check_program(orders, &like[0])?;
         }
         let descriptors = Descriptors::allow(orders.members.len())?;
         for member in &orders.members {
@@ -125,7 +125,7 @@ impl LocalRanks {
         is_agent: bool,
         descriptors: Descriptors,
     ) -> Result<Rank, Error> {
-        let program = &orders.programs[member.part as usize];
+        let program = &orders.programs[member.program as usize];
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = std::process::Command::new(&program.path);
         let stdin = match member.rank {
@@ -348,15 +348,15 @@ impl LocalRanks {
     }
 }
 
-/// Refuses the program of a part that the system would run through a shell, or not at all.
-fn check_program(orders: &Orders, part: u32) -> Result<(), Error> {
-    let program = &orders.programs[part as usize];
+/// Refuses the program of a rank that the system would run through a shell, or not at all.
+fn check_program(orders: &Orders, member: &Member) -> Result<(), Error> {
+    let program = &orders.programs[member.program as usize];
     let own = program.environment.iter().rfind(|(name, _)| name == "PATH");
     let path = own.map(|(_, path)| path.clone()).or_else(|| std::env::var_os("PATH"));
     match obstacle(&program.path, orders.folder.as_deref(), path) {
         None => Ok(()),
         Some(obstacle) => Err(Error::Start {
-            part: part as usize + 1,
+            part: member.part as usize + 1,
             program: program.path.clone(),
             source: io::Error::new(io::ErrorKind::Unsupported, obstacle),
         }),

@@ -34,7 +34,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) struct Orders {
     /// The number of ranks of the whole job.
     pub(super) size: u32,
-    /// The programs of the job's parts.
+    /// The programs of the job's parts, and those that a command starts.
     pub(super) programs: Vec<Program>,
     /// The ranks of this host.
     pub(super) members: Vec<Member>,
@@ -48,11 +48,12 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    /// Whether every member's rank and part exist.
+    /// Whether every member's rank and program exist.
     pub(super) fn is_consistent(&self) -> bool {
         let mut members = self.members.iter();
-        members
-            .all(|member| member.rank < self.size && (member.part as usize) < self.programs.len())
+        members.all(|member| {
+            member.rank < self.size && (member.program as usize) < self.programs.len()
+        })
     }
 }
 
@@ -70,6 +71,8 @@ pub(super) struct Member {
     pub(super) rank: u32,
     /// The number of the rank's part, from 0.
     pub(super) part: u32,
+    /// The number of its program, from 0.
+    pub(super) program: u32,
     /// The representation that the rank emulates.
     pub(super) arch: Option<String>,
 }

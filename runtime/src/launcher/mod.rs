@@ -46,6 +46,8 @@ mod watchdog;
 
 use std::ffi::OsString;
 use std::io;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub use agent::serve;
@@ -93,6 +95,11 @@ pub struct Job {
     pub folder: Option<OsString>,
     /// Whether each line of output starts with its rank.
     pub label: bool,
+    /// The folder for the ranks' output, which is made if it isn't there: N.out and N.err of rank
+    /// N. If `None`, the output goes to the launcher's own.
+    pub output: Option<PathBuf>,
+    /// Commands that start the programs of some ranks. The first that has a rank is the rank's.
+    pub wraps: Vec<Wrap>,
     /// The longest time that the job may take; `None`: no limit.
     pub timeout: Option<Duration>,
     /// The reaction to the death of a rank.
@@ -119,6 +126,15 @@ pub struct Host {
     pub name: OsString,
     /// The number of ranks that the host takes, above 0.
     pub ranks: u32,
+}
+
+/// A command that starts programs, such as a debugger.
+#[derive(Clone, Debug)]
+pub struct Wrap {
+    /// The ranks whose program it starts.
+    pub ranks: Vec<RangeInclusive<u32>>,
+    /// Its words, which a program and its arguments follow. At least one.
+    pub words: Vec<OsString>,
 }
 
 /// One part of a job: consecutive ranks that run the same program.
@@ -181,6 +197,14 @@ pub enum Error {
     Folder {
         /// The folder.
         folder: OsString,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file for the output of a rank can't be made.
+    #[error("can't write the output of ranks to {}: {source}", path.display())]
+    Output {
+        /// The file or the folder.
+        path: PathBuf,
         /// The system's error.
         source: io::Error,
     },

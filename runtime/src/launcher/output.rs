@@ -1,11 +1,16 @@
-//! Forwards the output of ranks: whole lines, in the order in which they arrived.
+//! Forwards the output of ranks: whole lines, in the order in which they arrived; or writes it to
+//! files.
 
 use std::collections::VecDeque;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
+
+use super::Error;
 
 /// A line longer than this is forwarded in pieces. Output of other ranks may come between them.
 const LINE_LIMIT: usize = 1 << 20;
@@ -25,6 +30,8 @@ pub(super) enum OutputStream {
 pub(super) struct Lines {
     stream: OutputStream,
     label: String,
+    /// The file that has them, and its path.
+    file: Option<(File, PathBuf)>,
     /// The start of a line whose end hasn't arrived yet.
     partial: Vec<u8>,
 }
@@ -32,7 +39,23 @@ pub(super) struct Lines {
 impl Lines {
     /// Lines that go to `stream`, each prefixed with `label`.
     pub(super) fn new(stream: OutputStream, label: String) -> Lines {
-        Lines { stream, label, partial: Vec::new() }
+        Lines { stream, label, file: None, partial: Vec::new() }
+    }
+
+    /// Lines of a rank that go to a file in a folder.
+    ///
+    /// # Errors
+    /// The file can't be made.
+    pub(super) fn to_file(stream: OutputStream, folder: &Path, rank: u32) -> Result<Lines, Error> {
+        let ending = match stream {
+            OutputStream::Stdout => "out",
+            OutputStream::Stderr => "err",
+        };
+        let path = folder.join(format!("{rank}.{ending}"));
+        match File::create(&path) {
+            Ok(file) => Ok(Lines { file: Some((file, path)), ..Lines::new(stream, String::new()) }),
+            Err(source) => Err(Error::Output { path, source }),
+        }
     }
 
     /// Adds `new` bytes and forwards the lines that are complete.
@@ -60,8 +83,21 @@ impl Lines {
         self.pass(queue);
     }
 
+    /// Writes to the file, if there is one that takes it. If the file doesn't, this line and all
+    /// later ones go to the launcher's own output, so that they aren't lost.
+    fn write(&mut self, queue: &mut Queue) -> bool {
+        let Some((file, path)) = &mut self.file else { return false };
+        let Err(error) = file.write_all(&self.partial) else { return true };
+        let what = format!("longshore: can't write to {}: {error}\n", path.display());
+        queue.push(OutputStream::Stderr, what.as_bytes());
+        self.file = None;
+        false
+    }
+
     fn pass(&mut self, queue: &mut Queue) {
-        if self.label.is_empty() {
+        if self.write(queue) {
+            // Its file has it.
+        } else if self.label.is_empty() {
             queue.push(self.stream, &self.partial);
         } else {
             for line in self.partial.split_inclusive(|&byte| byte == b'\n') {

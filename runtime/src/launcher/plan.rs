@@ -1,12 +1,13 @@
 //! Assigns the ranks of a job to hosts, and composes the orders for each host.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use super::message::{Member, Orders, Program};
-use super::{Error, Job, Part};
+use super::{Error, Job, Part, Wrap};
 use crate::hosts::Hosts;
 use crate::job::{Secret, env};
 
@@ -47,12 +48,23 @@ pub(super) fn orders(
         arguments: part.arguments.clone(),
         environment: inherited.iter().chain(&part.environment).cloned().collect(),
     };
+    let mut programs: Vec<Program> = job.parts.iter().map(program).collect();
+    // The programs of parts that a command starts, by the numbers of the part and of the command.
+    let mut wrapped: HashMap<(u32, usize), u32> = HashMap::new();
     let mut members = Vec::new();
     let mut rank = 0;
     for (number, part) in (0..).zip(&job.parts) {
         for index in 0..part.ranks {
             if hosts.of(rank) == host {
-                members.push(Member { rank, part: number, arch: arch(part, index) });
+                let has_rank = |wrap: &Wrap| wrap.ranks.iter().any(|ranks| ranks.contains(&rank));
+                let program = match job.wraps.iter().position(has_rank) {
+                    None => number,
+                    Some(wrap) => *wrapped.entry((number, wrap)).or_insert_with(|| {
+                        programs.push(under(&job.wraps[wrap], &programs[number as usize]));
+                        programs.len() as u32 - 1
+                    }),
+                };
+                members.push(Member { rank, part: number, program, arch: arch(part, index) });
             }
             rank += 1;
         }
@@ -64,13 +76,23 @@ pub(super) fn orders(
     };
     Ok(Orders {
         size,
-        programs: job.parts.iter().map(program).collect(),
+        programs,
         members,
         environment,
         secret: secret.clone(),
         folder,
         notes: job.watchdog.map(|patience| (patience / 4).min(NOTES)),
     })
+}
+
+/// A program as a command starts it.
+fn under(wrap: &Wrap, program: &Program) -> Program {
+    let mut words = wrap.words.iter().chain([&program.path]).chain(&program.arguments).cloned();
+    Program {
+        path: words.next().unwrap_or_default(),
+        arguments: words.collect(),
+        environment: program.environment.clone(),
+    }
 }
 
 /// Assigns ranks to hosts. Each host takes the next ranks until it is full.

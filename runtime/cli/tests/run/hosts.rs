@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -98,6 +98,21 @@ fn a_path_with_a_blank_passes_through_ssh() {
     let mut ranks: Vec<_> = output.stdout.lines().map(Result::unwrap).collect();
     ranks.sort();
     assert_eq!(ranks, ["0", "1"], "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_file_names_the_hosts() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hosts");
+    fs::write(&file, "1 # one rank\n2 slots=3\n").unwrap();
+    let hosts = ["--hostfile", file.to_str().unwrap(), "--start", "env -i nice -n"];
+    let script = format!("echo $PMI_RANK $(($(nice) - {}))", own_niceness());
+    let mut lines = sh(&[&hosts[..], &["-n", "3"]].concat(), &script).lines();
+    lines.sort();
+    assert_eq!(lines, ["0 1", "1 2", "2 2"]);
+    fs::write(&file, "# none\n").unwrap();
+    let refused = sh(&hosts, "true");
+    assert_eq!(refused.status, 2);
+    assert!(refused.stderr.contains("hosts has no host: give each a line"), "{}", refused.stderr);
 }
 
 #[test]

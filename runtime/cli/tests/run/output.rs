@@ -1,6 +1,8 @@
 //! Output and input of the ranks.
 
+use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -28,6 +30,42 @@ fn output_is_forwarded_byte_by_byte() {
     let labelled = sh(&["--label"], script);
     assert_eq!(labelled.stdout, b"[0] \x01\xff\r\0x\n[0] \n[0] end\n");
     assert_eq!(labelled.stderr, "[0] error\n");
+}
+
+#[test]
+fn the_output_of_each_rank_goes_to_files() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("output of ranks");
+    let options = ["--output", folder.to_str().unwrap(), "-n", "3"];
+    let finished = sh(&options, "echo out $PMI_RANK; printf err$PMI_RANK >&2");
+    assert_eq!((finished.status, &*finished.stderr, &*finished.stdout), (0, "", &b""[..]));
+    let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap();
+    for rank in 0..3 {
+        assert_eq!(read(&format!("{rank}.out")), format!("out {rank}\n"));
+        assert_eq!(read(&format!("{rank}.err")), format!("err{rank}"));
+    }
+    // The launcher's own words stay where they were.
+    let failed = sh(&options, "exit $PMI_RANK");
+    assert!(failed.stderr.starts_with("longshore: "), "{}", failed.stderr);
+    let refused = sh(&["--output", "/proc/none"], "true");
+    refused.expect(
+        1,
+        &["longshore: can't write the output of ranks to /proc/none: No such file or directory \
+           (os error 2)"],
+    );
+}
+
+#[test]
+fn a_command_starts_the_programs_of_some_ranks() {
+    let options = ["--wrap", "1,3-4", "env 'WRAPPED=a b'", "--wrap", "all", "env WRAPPED=all"];
+    let script = "echo $PMI_RANK $WRAPPED";
+    let mut lines = sh(&[&options[..], &["-n", "5"]].concat(), script).lines();
+    lines.sort();
+    assert_eq!(lines, ["0 all", "1 a b", "2 all", "3 a b", "4 a b"]);
+    let missing = sh(&["--wrap", "0", "no-such-debugger"], "true");
+    assert_eq!(missing.status, 127);
+    assert!(
+        missing.stderr.starts_with("longshore: part 1: can't start no-such-debugger: no folder")
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod ends;
 
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -135,16 +136,25 @@ impl<'a> Supervisor<'a> {
             .zip(&job.parts)
             .flat_map(|(number, part)| std::iter::repeat_n(number, part.ranks as usize))
             .collect();
+        if let Some(path) = &job.output {
+            fs::create_dir_all(path)
+                .map_err(|source| Error::Output { path: path.clone(), source })?;
+        }
+        let lines = |stream, rank: u32| match &job.output {
+            Some(folder) => Lines::to_file(stream, folder, rank),
+            None if job.label => Ok(Lines::new(stream, format!("[{rank}] "))),
+            None => Ok(Lines::new(stream, String::new())),
+        };
         let rank = |(number, &part): (u32, &u32)| {
-            let label = if job.label { format!("[{number}] ") } else { String::new() };
-            Rank {
+            Ok(Rank {
                 part: part as usize,
                 runs: true,
-                stdout: Lines::new(OutputStream::Stdout, label.clone()),
-                stderr: Lines::new(OutputStream::Stderr, label),
+                stdout: lines(OutputStream::Stdout, number)?,
+                stderr: lines(OutputStream::Stderr, number)?,
                 absent: false,
-            }
+            })
         };
+        let ranks = (0..).zip(&parts).map(rank).collect::<Result<_, Error>>()?;
         let secret = Secret::generate()?;
         let orders = |host| orders(job, size, &placement, host, &secret);
         let mut hosts = Vec::new();
@@ -166,7 +176,7 @@ impl<'a> Supervisor<'a> {
         Ok(Supervisor {
             job,
             control,
-            ranks: (0..).zip(&parts).map(rank).collect(),
+            ranks,
             server: Server::new(parts, &placement.counts(size)),
             input: (!job.hosts.is_empty()).then_some(input),
             hosts,
