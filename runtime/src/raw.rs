@@ -141,8 +141,11 @@ impl Given<Pointed> {
 /// Memory of the user, given by its start and its length in bytes. A window can be made over it,
 /// and it can be attached to a dynamic window.
 ///
-/// The memory stays in place, so the other ranks reach it by messages, unless it is an
-/// [allocation](crate::Rank::alloc_mem).
+/// The memory keeps its addresses. Like ranks of this host access an
+/// [allocation](crate::Rank::alloc_mem) directly. They also do so with the whole pages of other
+/// memory, whose place pages of the segment take while a window is over them. They stay where they
+/// are if the process has other threads when the window is created, or if they aren't private,
+/// anonymous memory. Messages reach all other bytes.
 ///
 /// ```
 /// use longshore::{Info, Pointed, Window};

@@ -1,5 +1,12 @@
 /* Windows that are created over memory of MPI_Alloc_mem, of malloc and of arrays (MPI-5.0 sections
    10.2 and 12.2.1). */
+#define _DEFAULT_SOURCE
+#include <inttypes.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "check.h"
 
 static int next(void) { return (me + 1) % size; }
@@ -127,11 +134,101 @@ static void twice(void)
     free(memory);
 }
 
+/* Whether shared memory is mapped at an address. */
+static int is_shared(void *address)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512], access[5];
+    uintptr_t first, end;
+    int shared = -1;
+    CHECK(maps != NULL);
+    while (fgets(line, sizeof line, maps))
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &first, &end, access) == 3 &&
+            first <= (uintptr_t)address && (uintptr_t)address < end)
+            shared = access[3] == 's';
+    fclose(maps);
+    CHECK(shared >= 0);
+    return shared;
+}
+
+/* The whole pages of a window's memory move to where other ranks reach them. Children that are
+   forked meanwhile have copies. */
+static void moved(int is_alone)
+{
+    enum { COUNT = 100000 };
+    long *memory = malloc(COUNT * sizeof(long));
+    MPI_Win win;
+    int status;
+    for (long i = 0; i < COUNT; i++)
+        memory[i] = i;
+    OK(MPI_Win_create(memory, COUNT * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD,
+                      &win));
+    CHECK(is_shared(memory + COUNT / 2) == (is_alone && size > 1));
+    CHECK(!is_shared(memory) || (uintptr_t)memory % sysconf(_SC_PAGESIZE) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int same = 1;
+        for (long i = 0; i < COUNT; i++)
+            same &= memory[i] == i;
+        memset(memory, 1, COUNT * sizeof(long));
+        _exit(!same);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    for (long i = 0; i < COUNT; i++)
+        CHECK(memory[i] == i);
+    meet(win);
+    OK(MPI_Win_free(&win));
+    CHECK(!is_shared(memory + COUNT / 2));
+    for (long i = 0; i < COUNT; i++)
+        CHECK(memory[i] == i);
+    free(memory);
+}
+
+/* A program that unmaps its memory before it frees the window breaks a rule, but nothing crashes. */
+static void unmapped(void)
+{
+    enum { BYTES = 1 << 20 };
+    MPI_Win win;
+    void *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    OK(MPI_Win_create(memory, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    meet(win);
+    CHECK(munmap(memory, BYTES / 2) == 0);
+    OK(MPI_Win_free(&win));
+    CHECK(munmap(memory, BYTES) == 0);
+}
+
+static pthread_mutex_t ended = PTHREAD_MUTEX_INITIALIZER;
+
+static void *wait_for_end(void *argument)
+{
+    pthread_mutex_lock(&ended);
+    pthread_mutex_unlock(&ended);
+    return argument;
+}
+
+/* Another thread might store to pages while they move, so they stay. */
+static void beside_a_thread(void)
+{
+    pthread_t thread;
+    long *memory = malloc(80000 * sizeof(long));
+    pthread_mutex_lock(&ended);
+    CHECK(pthread_create(&thread, NULL, wait_for_end, NULL) == 0);
+    moved(0);
+    use(memory, 80000, 0);
+    pthread_mutex_unlock(&ended);
+    CHECK(pthread_join(thread, NULL) == 0);
+    free(memory);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     allocated();
     own();
     twice();
+    moved(1);
+    unmapped();
+    beside_a_thread();
     return end();
 }

@@ -18,6 +18,7 @@
 
 mod barrier;
 mod combine;
+mod cover;
 mod exposed;
 mod held;
 mod lease;
@@ -26,6 +27,7 @@ mod placed;
 mod span;
 
 pub(crate) use barrier::full_barrier;
+pub(crate) use cover::whole_pages;
 pub(crate) use exposed::{Exposed, Registered};
 pub use held::{Elements, Memory};
 pub(crate) use held::{Room, sealed};

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use longshore_transport::{Range, Segment};
 
+use super::cover::Cover;
 use super::exposed::Exposed;
 use super::span::Span;
 
@@ -14,19 +15,42 @@ pub(crate) struct Placed {
     range: Range,
     /// Where its first byte lies in the segment.
     offset: u64,
-    memory: Exposed,
+    memory: Span,
+    ground: Ground,
     /// The process that allocated it: a forked child must not free it.
     pid: u32,
+}
+
+/// How an allocation is mapped.
+enum Ground {
+    Mapped {
+        _memory: Exposed,
+    },
+    /// In the place of a program's own pages.
+    Cover(Cover),
 }
 
 impl Placed {
     /// Takes over a range of the segment, in which the memory begins at `offset`.
     pub(crate) fn new(segment: &Segment, range: Range, offset: u64, memory: Exposed) -> Placed {
-        Placed { segment: segment.clone(), range, offset, memory, pid: std::process::id() }
+        let (span, ground) = (memory.span(), Ground::Mapped { _memory: memory });
+        Placed::with(segment, range, offset, span, ground)
+    }
+
+    /// Moves whole pages of a program's to a range of the segment that has their length, which
+    /// takes their place. `None` where that isn't safe: the range isn't taken over then.
+    pub(crate) fn over(segment: &Segment, range: Range, pages: Span) -> Option<Placed> {
+        let cover = Cover::over(segment, range.offset, pages)?;
+        Some(Placed::with(segment, range, range.offset, pages, Ground::Cover(cover)))
+    }
+
+    fn with(segment: &Segment, range: Range, offset: u64, memory: Span, ground: Ground) -> Placed {
+        let (segment, pid) = (segment.clone(), std::process::id());
+        Placed { segment, range, offset, memory, ground, pid }
     }
 
     pub(crate) fn span(&self) -> Span {
-        self.memory.span()
+        self.memory
     }
 
     /// Where this memory lies in the segment, if all of it is in the allocation.
@@ -39,7 +63,14 @@ impl Placed {
 
 impl Drop for Placed {
     fn drop(&mut self) {
-        if std::process::id() == self.pid {
+        if std::process::id() != self.pid {
+            return;
+        }
+        let is_unused = match &self.ground {
+            Ground::Mapped { .. } => true,
+            Ground::Cover(cover) => cover.lift(),
+        };
+        if is_unused {
             // Nobody is there to hear of an error. The range stays allocated then.
             let _ = self.segment.free(self.range);
         }

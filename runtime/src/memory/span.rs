@@ -55,6 +55,13 @@ impl Span {
         self.len
     }
 
+    /// `len` bytes of the memory, from byte `start` on; `None` if it ends before.
+    pub(crate) fn part(&self, start: u64, len: u64) -> Option<Span> {
+        let is_in = start.checked_add(len)? <= self.len;
+        let first = self.start.wrapping_add(usize::try_from(start).ok()?);
+        is_in.then_some(Span { start: first, len, origin: 0 })
+    }
+
     /// The address of its first byte.
     pub(crate) fn start(&self) -> *mut u8 {
         self.start

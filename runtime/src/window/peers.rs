@@ -42,6 +42,9 @@ pub(super) struct Target {
     pub architecture: Architecture,
     pub route: Route,
     pub location: Location,
+    /// Whether only the whole pages of its memory are reached directly, and messages reach the
+    /// rest.
+    pub paged: bool,
     /// Equal for two targets of one window if the same operations are valid on both: [`DIRECT`], or
     /// a number of their route and architecture.
     pub class: u64,
@@ -98,6 +101,8 @@ pub(super) struct Known {
     pub route: Route,
     /// The memory's, or the directory's, offset in the segment; by [`Route::Rdma`] its key.
     pub offset: Option<u64>,
+    /// As [`Target::paged`].
+    pub paged: bool,
 }
 
 /// The facts about all ranks of a window.
@@ -123,6 +128,7 @@ struct Fact {
     /// An index into the architectures.
     architecture: u16,
     route: Route,
+    paged: bool,
 }
 
 // Even where no two ranks are alike, a rank costs its peers little.
@@ -131,7 +137,7 @@ const _: () = assert!(size_of::<(u32, Fact)>() <= 24);
 impl Facts {
     /// Adds the facts about the next rank.
     fn push(&mut self, known: Known) {
-        let Known { measures, architecture, route, offset } = known;
+        let Known { measures, architecture, route, offset, paged } = known;
         // There are few, and neighbours are mostly alike.
         let same = |seen: &Architecture| {
             seen.name() == architecture.name() && seen.same_representation(&architecture)
@@ -141,7 +147,7 @@ impl Facts {
             self.architectures.len() - 1
         });
         let Measures { size, unit } = measures;
-        let fact = Fact { size, unit, architecture: at as u16, route };
+        let fact = Fact { size, unit, architecture: at as u16, route, paged };
         if self.runs.last().is_none_or(|(_, last)| *last != fact) {
             self.runs.push((self.ranks, fact));
         }
@@ -332,7 +338,7 @@ impl Peers {
     #[cold]
     fn make(&self, rank: u32) -> &Target {
         self.targets[rank as usize].get_or_init(|| {
-            let (Fact { size, unit, architecture, route }, offset) = self.facts.of(rank);
+            let (Fact { size, unit, architecture, route, paged }, offset) = self.facts.of(rank);
             Box::new(Target {
                 rank,
                 peer: self.control.group().process(rank),
@@ -340,6 +346,7 @@ impl Peers {
                 architecture: self.facts.architectures[usize::from(architecture)],
                 route,
                 location: self.location(offset, route),
+                paged,
                 class: match route {
                     Route::Direct => DIRECT,
                     route => 1 + (u64::from(architecture) << 1 | u64::from(route == Route::Rdma)),
@@ -395,6 +402,7 @@ mod tests {
             architecture: Architecture::X86_64,
             route,
             offset,
+            paged: false,
         };
         let mut facts = Facts::default();
         (0..500).for_each(|_| facts.push(known(64, Route::Message, None)));

@@ -45,7 +45,7 @@ pub(super) fn build(
 ) -> Result<Core> {
     let (process, rank) = (communicator.process(), communicator.rank() as u32);
     let (control, meeting) = control(communicator, window, offers)?;
-    let Contribution { ground, measures, part, pointed, .. } = contribution;
+    let Contribution { ground, measures, part, paged, pointed, .. } = contribution;
     let (exposed, shared) = place(communicator, ground, measures, offers)?;
     let flavor = offers[rank as usize].flavor;
     let dynamic = match flavor {
@@ -71,7 +71,7 @@ pub(super) fn build(
     };
     let ledger = Arc::new(Ledger::new(process.me().size));
     process.engine().state().open_window(Arc::new(exposure), ledger.clone());
-    answer_peers(process, &peers, flavor)?;
+    answer_peers(process, &peers, flavor, paged)?;
     let (direct, of) = (peers.count_by(Route::Direct), peers.len());
     tracing::info!(rank = process.me().rank, window, ?measures, direct, of, "window made");
     let whole = shared.map(|shared| shared.whole);
@@ -197,16 +197,17 @@ impl Targets<'_> {
                 rank = me.rank, window, peer, %route, ?measures, %endpoint, why, "target on another host"
             ),
         }
-        Ok(Known { measures, architecture, route, offset })
+        let paged = offer.paged && route == Route::Direct && peer != me.rank;
+        Ok(Known { measures, architecture, route, offset, paged })
     }
 }
 
 /// Lets a thread answer peers that reach this rank's memory by messages.
-fn answer_peers(process: &Arc<Process>, peers: &Peers, flavor: Flavor) -> Result<()> {
-    // An attachment may be out of direct reach. And this rank may reach the memory of a like rank
+fn answer_peers(process: &Arc<Process>, peers: &Peers, flavor: Flavor, paged: bool) -> Result<()> {
+    // An attachment may be out of direct reach, and so are partial pages. And this rank may reach the memory of a like rank
     // that doesn't reach its own.
     let is_private = peers.own().location == Location::Private;
-    let is_reached = flavor != Flavor::Dynamic && !is_private;
+    let is_reached = flavor != Flavor::Dynamic && !is_private && !paged;
     let others = |route| peers.has_other_by(route);
     if others(Route::Message) || others(Route::Rdma) || others(Route::Direct) && !is_reached {
         process.answer_peers()?;

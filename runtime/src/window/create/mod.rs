@@ -20,7 +20,7 @@ use crate::engine::Measures;
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::job::Activity;
-use crate::memory::{Exposed, Memory, Placed};
+use crate::memory::{Exposed, Memory, Placed, Span, whole_pages};
 use crate::process::Process;
 use agree::agree;
 use layout::Layout;
@@ -32,8 +32,10 @@ struct Contribution {
     measures: Measures,
     /// The part of the segment where it lies.
     part: Option<Part>,
-    /// Whether the program allocated this part, and frees it.
+    /// Whether the memory itself keeps this part allocated.
     placed: bool,
+    /// Whether only the whole pages of the part are in the segment.
+    paged: bool,
     /// Whether the program keeps a pointer to it.
     pointed: bool,
 }
@@ -63,7 +65,14 @@ pub(super) fn allocate(
             let _ = segment.free(part.range());
         })?;
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
-        Ok(Contribution { ground, measures, part: Some(part), placed: false, pointed: false })
+        Ok(Contribution {
+            ground,
+            measures,
+            part: Some(part),
+            placed: false,
+            paged: false,
+            pointed: false,
+        })
     };
     open(communicator, Flavor::Allocate, contribute, info)
 }
@@ -90,7 +99,7 @@ pub(super) fn allocate_shared(
             _ => None,
         };
         let (ground, measures) = (Ground::Shared(layout), Measures { size, unit });
-        Ok(Contribution { ground, measures, part, placed: false, pointed: false })
+        Ok(Contribution { ground, measures, part, placed: false, paged: false, pointed: false })
     };
     open(communicator, Flavor::Shared, contribute, info)
 }
@@ -109,22 +118,63 @@ pub(super) fn create<M: Memory>(
         let (size, unit) = check(size, unit, pointer(communicator))?;
         let (segment, rank) = (communicator.process().segment(), communicator.rank() as u32);
         let pointed = !M::is_enclosed();
-        let found = communicator.process().places().find(exposed.span()).filter(|_| pointed);
-        let placed = found.is_some();
-        let (exposed, part) = match found {
-            Some((allocation, offset)) => {
-                let part = Part { offset, len: exposed.span().len() };
-                (exposed.placed_in(allocation), Some(part))
+        let near = has_like_peers(communicator);
+        let (exposed, found) = match pointed {
+            true => find_pointed(communicator.process(), exposed, near),
+            false if near => {
+                let (exposed, part) = Part::enclose(segment, exposed, rank);
+                (exposed, part.map(|part| Found { part, placed: false, paged: false }))
             }
-            None if !pointed && has_like_peers(communicator) => {
-                Part::enclose(segment, exposed, rank)
-            }
-            None => (exposed, None),
+            false => (exposed, None),
         };
+        let (placed, paged) = found.as_ref().map_or((false, false), |it| (it.placed, it.paged));
+        let part = found.map(|found| found.part);
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
-        Ok(Contribution { ground, measures, part, placed, pointed })
+        Ok(Contribution { ground, measures, part, placed, paged, pointed })
     };
     open(communicator, Flavor::Create, contribute, info)
+}
+
+/// The part of the segment where a window's memory lies.
+struct Found {
+    part: Part,
+    placed: bool,
+    paged: bool,
+}
+
+/// Finds memory that stays in place in the segment. If like ranks are `near`, and the memory is the
+/// program's own, its whole pages move there.
+fn find_pointed(process: &Process, exposed: Exposed, near: bool) -> (Exposed, Option<Found>) {
+    let (places, memory) = (process.places(), exposed.span());
+    if let Some((allocation, offset)) = places.find(memory) {
+        let part = Part { offset, len: memory.len() };
+        return (exposed.placed_in(allocation), Some(Found { part, placed: true, paged: false }));
+    }
+    let (skip, len) = whole_pages(memory.start().addr() as u64, memory.len());
+    let pages = memory.part(skip, len).filter(|pages| near && pages.len() > 0);
+    let Some(pages) = pages else { return (exposed, None) };
+    let Some((allocation, offset)) = places.find(pages).or_else(|| cover(process, pages)) else {
+        return (exposed, None);
+    };
+    let part = Part { offset: offset - skip, len: memory.len() };
+    (exposed.placed_in(allocation), Some(Found { part, placed: true, paged: true }))
+}
+
+/// Moves whole pages to the segment.
+fn cover(process: &Process, pages: Span) -> Option<(Arc<Placed>, u64)> {
+    let segment = process.segment();
+    let range = Part::allocate(segment, pages.len(), 0).ok()?.range();
+    // Without it the progress thread writes no memory of the program's.
+    let engine = process.engine();
+    let placed = Placed::over(segment, range, pages);
+    drop(engine);
+    let Some(placed) = placed.map(Arc::new) else {
+        // Messages reach the memory where it is.
+        let _ = segment.free(range);
+        return None;
+    };
+    process.places().add(&placed);
+    Some((placed, range.offset))
 }
 
 /// Memory in the segment, outside of any window.
@@ -151,7 +201,7 @@ pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result
             false => None,
         };
         let measures = Measures { size: 0, unit: 1 };
-        Ok(Contribution { ground, measures, part, placed: false, pointed: false })
+        Ok(Contribution { ground, measures, part, placed: false, paged: false, pointed: false })
     };
     open(communicator, Flavor::Dynamic, contribute, info)
 }

@@ -23,6 +23,8 @@ pub(super) struct Offer {
     /// Where its memory begins in the segment, if it lies there. From rank 0 of a shared window
     /// where all memory begins; from a rank of a dynamic window where its directory begins.
     pub offset: Option<u64>,
+    /// Whether only the whole pages of its memory lie there.
+    pub paged: bool,
     /// From the first rank of each host: the control blocks of the ranks there, and the window's
     /// barrier if all ranks are on one host.
     pub control: Option<(Extent, Option<Extent>)>,
@@ -42,7 +44,9 @@ impl Offer {
         number: u32,
     ) -> Offer {
         let (info, offset, control, key, error) = (*info, None, None, None, None);
-        let nothing = Offer { flavor, size: 0, unit: 1, info, offset, control, key, number, error };
+        let paged = contribution.as_ref().is_ok_and(|contribution| contribution.paged);
+        let nothing =
+            Offer { flavor, size: 0, unit: 1, info, offset, paged, control, key, number, error };
         match contribution {
             Ok(Contribution { measures, part, .. }) => Offer {
                 size: measures.size,

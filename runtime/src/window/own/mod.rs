@@ -14,7 +14,7 @@ use super::peers::{DIRECT, Location, Mapped, Mapping, Target};
 use crate::engine::{Attachments, Measures};
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
-use crate::memory::{Exposed, Span};
+use crate::memory::{Exposed, Span, whole_pages};
 
 /// A window's memory at one rank.
 pub(super) struct OwnMemory {
@@ -139,6 +139,7 @@ impl OwnMemory {
     pub(super) fn loadable(&self, target: &Target) -> Result<Span> {
         let is_near = matches!(target.location, Location::Segment(_))
             && target.class == DIRECT
+            && !target.paged
             && target.measures.size > 0;
         match self.flavor {
             Flavor::Shared => Ok(self.part(target)?.span()),
@@ -160,7 +161,13 @@ impl OwnMemory {
         (start, end): (i128, i128),
     ) -> Result<Option<Reached<'_>>> {
         if self.dynamic.is_none() {
-            return Ok(Some(Reached { span: self.map(target)?, _turn: None }));
+            let span = self.map(target)?;
+            let covers = |(start, end)| match (i64::try_from(start), i64::try_from(end)) {
+                (Ok(start), Ok(end)) => span.covers(start, end),
+                _ => false,
+            };
+            let is_reached = !target.paged || covers((start, end));
+            return Ok(is_reached.then_some(Reached { span, _turn: None }));
         }
         let (Ok(start), Ok(end)) = (i64::try_from(start), i64::try_from(end)) else {
             return Ok(None);
@@ -198,6 +205,13 @@ impl OwnMemory {
         };
         let mapping = match target.location {
             Location::Segment(_) if self.whole.is_some() => peer(self.part(target)?),
+            Location::Segment(offset) if target.paged => {
+                let (skip, len) = whole_pages(offset, target.measures.size);
+                let exposed = Part { offset: offset + skip, len }.map(&self.segment)?;
+                // Displacement 0 is where the memory begins.
+                let span = exposed.span().shifted(-(skip as i64)).unwrap_or(Span::EMPTY);
+                Mapping { span, _memory: Mapped::Peer { _mapping: exposed } }
+            }
             Location::Segment(offset) if target.rank != self.rank => {
                 peer(Part { offset, len: target.measures.size }.map(&self.segment)?)
             }

@@ -16,11 +16,13 @@ use std::sync::Arc;
 
 use super::claim::allow;
 use super::memo::{Frame, Key, Means, Prepared};
-use super::operation::{Checked, Operation};
+use super::operation::{Action, Checked, Operation};
 use super::parts::Parts;
 use super::peers::Target;
-use crate::engine::Ticket;
+use super::waiting::await_target;
+use crate::engine::{State, Ticket};
 use crate::error::Result;
+use crate::job::Activity;
 use crate::route::Route;
 
 /// How far an operation has come when its call returns.
@@ -48,6 +50,9 @@ pub(super) fn carry_out(
             if let Some(reached) = direct::reach(parts, &checked)? {
                 return direct::carry_out(parts, &checked, &reached, key);
             }
+            if checked.target.paged && !matches!(checked.action, Action::Put | Action::Get) {
+                return accumulate_partly(parts, checked, ticket);
+            }
         }
         Route::Rdma => {
             note(parts, &checked, key, Means::Registered);
@@ -59,6 +64,20 @@ pub(super) fn carry_out(
         Route::Message => note(parts, &checked, key, Means::Frame),
     }
     message::carry_out(parts, checked, ticket)
+}
+
+/// An accumulate by message to a target that is mostly reached directly. It waits, since the next
+/// accumulate may touch the same elements directly, and those of one origin stay in order.
+fn accumulate_partly(
+    parts: &Parts,
+    checked: Checked<'_>,
+    ticket: Option<Arc<Ticket>>,
+) -> Result<Progress> {
+    let target = checked.target;
+    let progress = message::carry_out(parts, checked, ticket)?;
+    let settled = |_: &State| (parts.flight().outstanding(target.peer) == 0).then_some(());
+    await_target(parts, Activity::Accumulate, target, || target.peer, settled)?;
+    Ok(progress)
 }
 
 /// Notes a valid operation that doesn't go directly.
