@@ -16,6 +16,10 @@ use crate::protocol::challenge::{Greeting, Key};
 use crate::protocol::frame;
 use crate::segment::RankState;
 
+/// The most guests that name the same rank. A rank has one, and one more for each attempt that it
+/// gave up and whose end isn't noticed yet.
+const GUESTS: usize = 8;
+
 /// The connections from peers.
 pub(super) struct Inbox {
     key: Key,
@@ -57,16 +61,34 @@ impl Inbox {
     ///
     /// Without a proof there is no connection, because the provider reads what comes over it before
     /// this rank does. Guests have no deadline, since a rank may compute for any time before its
-    /// next call. Guests are few: the greeting of each was made by a holder of the secret, and no
-    /// two guests have the same.
+    /// next call. A holder of the secret can make any number of greetings, so there is a limit to
+    /// the guests that name the same rank.
     pub(super) fn admit(&mut self, request: Request, peers: &Peers) {
         let greeting = match self.requested(request.words(), peers) {
             Ok(greeting) => greeting,
             Err(why) => return self.drop_one(&why, peers),
         };
         match Inbound::accept(request, greeting) {
-            Ok(inbound) => drop(self.inbound.insert(inbound.endpoint.number(), inbound)),
+            Ok(inbound) => {
+                self.inbound.insert(inbound.endpoint.number(), inbound);
+                self.limit_guests(greeting.from, peers);
+            }
             Err(error) => self.drop_one(&error.to_string(), peers),
+        }
+    }
+
+    /// Drops the oldest guest that names a rank, if there are too many. A rank that connects again
+    /// has given up its earlier attempts, so the newest is the one that counts.
+    fn limit_guests(&mut self, from: u32, peers: &Peers) {
+        let is_guest = |one: &Inbound| one.greeting.from == from && one.peer().is_none();
+        let guests =
+            || self.inbound.iter().filter(|(_, one)| is_guest(one)).map(|(number, _)| *number);
+        if guests().count() > GUESTS {
+            // Later endpoints have higher numbers.
+            if let Some(oldest) = guests().min() {
+                self.inbound.remove(&oldest);
+                self.drop_one(&format!("more than {GUESTS} unproved from rank {from}"), peers);
+            }
         }
     }
 

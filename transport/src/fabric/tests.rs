@@ -263,6 +263,30 @@ fn requests_without_a_valid_proof_are_rejected() {
 }
 
 #[test]
+fn a_holder_of_the_secret_keeps_few_connections_open_and_the_rank_connects() {
+    let [mut left, mut right] = pair();
+    let to = right.connector.address(1).unwrap();
+    let open = |address| Network::listen("tcp", address);
+    let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
+    let key = Key::new(SECRET);
+    let (mut held, mut most) = (Vec::new(), 0);
+    for number in 0..100u8 {
+        let greeting = Greeting::new(0, 1, [number; size_of::<Nonce>()]);
+        held.push(Endpoint::connect(&network, to, &key.request(&greeting), &[]).unwrap());
+    }
+    wait(|| {
+        right.poll().unwrap();
+        while network.next_event().unwrap().is_some() {}
+        most = most.max(right.inbox.guests().len());
+        (right.drops() == 92).then_some(())
+    });
+    assert_eq!(most, 8);
+    // The rank itself is admitted.
+    pass(&mut left, &mut right);
+    drop(held);
+}
+
+#[test]
 fn a_connection_is_unsettled_until_it_is_established_or_ended() {
     let [mut left, mut right] = pair();
     assert!(send(&mut left, 1, 8) && !left.connector.is_settled());
