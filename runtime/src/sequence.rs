@@ -1,6 +1,8 @@
 //! Sequences of basic types in error texts: by their MPI names, with the remedy where two sequences
 //! differ.
 
+mod sent;
+
 use std::fmt::{self, Display, Write};
 
 use shipable::excerpt::Excerpt;
@@ -8,6 +10,8 @@ use shipable::form::Node;
 use shipable::{Basic, Form, Leaf};
 
 use crate::error::{ErrorKind, SHOWN, excerpt};
+
+pub(crate) use sent::{Sent, differ_from_message};
 
 /// A number of elements of a type, on one side of an operation.
 pub(crate) struct Items<'a> {
@@ -75,18 +79,36 @@ pub(crate) fn differ(origin: &Items<'_>, target: &Items<'_>) -> ErrorKind {
 /// The most steps through a form to find the first difference.
 const STEPS: u32 = 10_000;
 
+/// Items of one predefined type, and their number.
+type Run = (Leaf, u128);
+
 /// The first item that differs, counted from 0. `None` if it isn't found in so many steps.
 fn first_difference(origin: &Items<'_>, target: &Items<'_>) -> Option<String> {
-    let [(here, all_here), (there, all_there)] = [origin, target].map(|side| {
-        let mut runs = Runs { nodes: side.form.nodes(), runs: Vec::new(), steps: STEPS };
-        let root = side.form.nodes().len() - 1;
-        let all = (0..side.count).try_for_each(|_| runs.walk(root as u32, LEVELS));
-        (runs.runs, all.is_some())
-    });
+    compare(runs_of(origin), runs_of(target))
+}
+
+/// The items of elements in order, and whether these are all.
+fn runs_of(side: &Items<'_>) -> (Vec<Run>, bool) {
+    let mut runs = Runs { nodes: side.form.nodes(), runs: Vec::new(), steps: STEPS };
+    let root = side.form.nodes().len() - 1;
+    let all = (0..side.count).try_for_each(|_| runs.walk(root as u32, LEVELS));
+    (runs.runs, all.is_some())
+}
+
+/// The first item that differs between two sequences. Each has its items, and whether they are all.
+fn compare(
+    (here, all_here): (Vec<Run>, bool),
+    (there, all_there): (Vec<Run>, bool),
+) -> Option<String> {
     let (mut at, mut sides) = (0u128, [here.into_iter(), there.into_iter()]);
     let mut next = sides.each_mut().map(Iterator::next);
     loop {
-        let describe = |run: &Option<(Leaf, u128)>| run.map_or("none".to_owned(), |it| name(it.0));
+        for (run, side) in next.iter_mut().zip(&mut sides) {
+            while run.is_some_and(|run| run.1 == 0) {
+                *run = side.next();
+            }
+        }
+        let describe = |run: &Option<Run>| run.map_or("none".to_owned(), |it| name(it.0));
         match &mut next {
             [Some(here), Some(there)] if here.0 == there.0 => {
                 let both = here.1.min(there.1);
@@ -102,11 +124,6 @@ fn first_difference(origin: &Items<'_>, target: &Items<'_>) -> Option<String> {
                 return Some(format!("item {at} is {here} at the origin, {there} at the target"));
             }
         }
-        for (run, side) in next.iter_mut().zip(&mut sides) {
-            if run.is_some_and(|run| run.1 == 0) {
-                *run = side.next();
-            }
-        }
     }
 }
 
@@ -114,7 +131,7 @@ fn first_difference(origin: &Items<'_>, target: &Items<'_>) -> Option<String> {
 /// members, as in a signature.
 struct Runs<'a> {
     nodes: &'a [Node],
-    runs: Vec<(Leaf, u128)>,
+    runs: Vec<Run>,
     /// The steps that are left.
     steps: u32,
 }

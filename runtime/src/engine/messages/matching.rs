@@ -2,9 +2,9 @@
 
 use shipable::{Architecture, Basic, SharedProgram, Signature};
 
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::group::Group;
-use crate::sequence::{Items, MATCH};
+use crate::sequence::{Items, Sent, differ_from_message};
 use crate::types::Compiled;
 
 /// No number: MPI_UNDEFINED.
@@ -206,12 +206,9 @@ impl Arrival {
         // Whole elements only.
         let count = self.length.checked_div(size).unwrap_or(0);
         let Some(Signature { count: elements, .. }) = prefix.filter(|_| same || relaxed) else {
-            return Err(ErrorKind::Signature {
-                origin: format!("a message of {} bytes", self.length),
-                target: Items { count, form: datatype.form(), text: datatype }.to_string(),
-                remedy: MATCH.to_owned(),
-            }
-            .into());
+            let sent = Sent { length: self.length, hash: self.signature, stream };
+            let receive = Items { count, form: datatype.form(), text: datatype };
+            return Err(differ_from_message(sent, &receive).into());
         };
         let whole = count * size == self.length;
         Ok(Fit {
