@@ -163,14 +163,16 @@ pub enum ErrorKind {
     /// The target type is locale-specific (rule T2).
     #[error(
         "{datatype} is locale-specific{}: it is right only on this rank, so it can't be a target type; \
-         {remedy}, or let the target build it and send it with type_send{hint}",
-        locale_cause(culprit, datatype)
+         {remedy}, or let the target build it and send it with type_send (in C, MPIX_Type_send){hint}",
+        locale_cause(culprit, constructor, datatype)
     )]
     LocaleTarget {
         /// The type, in text notation.
         datatype: String,
         /// The component whose constructor made the type locale-specific, possibly the type itself.
         culprit: String,
+        /// The name of that constructor.
+        constructor: String,
         /// The portable replacement for that component.
         remedy: &'static str,
         /// The effect of the window's target type policy, if there is one.
@@ -192,7 +194,7 @@ pub enum ErrorKind {
     /// The target didn't build the foreign type (rule T4).
     #[error(
         "{datatype} was built at process {builder} and is right only there, but the target is process \
-         {target}: ask process {target} to build the type and send it with type_send, or use a portable one"
+         {target}: ask process {target} to build the type and send it with type_send (in C, MPIX_Type_send), or use a portable one"
     )]
     ForeignTarget {
         /// The type's form, in text notation.

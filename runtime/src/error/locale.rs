@@ -27,6 +27,8 @@ pub(crate) fn locale_target(datatype: &Datatype, form: &Form, hint: &'static str
         Some(Combiner::ValueIndex) => "use one of MPI's named pair types, such as c::DoubleInt",
         _ => "build it of portable constructors",
     };
+    let combiner = culprit.map_or("", |culprit| culprit.combiner().mpi_name());
+    let constructor = combiner.trim_start_matches("MPI_COMBINER_").to_lowercase();
     let culprit = culprit.map_or("byte displacements".to_owned(), |culprit| excerpt(culprit));
-    ErrorKind::LocaleTarget { datatype: excerpt(datatype), culprit, remedy, hint }
+    ErrorKind::LocaleTarget { datatype: excerpt(datatype), culprit, constructor, remedy, hint }
 }

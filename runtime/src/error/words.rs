@@ -4,8 +4,11 @@ use crate::pointer::address_space;
 use crate::special::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 
 /// The component that made a type locale-specific, in parentheses, unless it is the type itself.
-pub(super) fn locale_cause(culprit: &str, datatype: &str) -> String {
-    if culprit == datatype { String::new() } else { format!(" ({culprit} made it so)") }
+pub(super) fn locale_cause(culprit: &str, constructor: &str, datatype: &str) -> String {
+    match culprit == datatype {
+        true => format!(" (its {constructor} made it so)"),
+        false => format!(" ({constructor} of {culprit} made it so)"),
+    }
 }
 
 /// A rank as users write it: a special one by its name.
