@@ -35,7 +35,8 @@ impl Target {
         let cluster = Cluster::new(2, 0).expect("shared memory");
         let link = Box::new(cluster.link(0).expect("rank 0's link"));
         let peer = Box::new(cluster.link(1).expect("rank 1's link"));
-        let me = Me { rank: 0, size: 2, architecture: Architecture::NATIVE, emulated: false };
+        let architecture = Architecture::NATIVE;
+        let me = Me { rank: 0, size: 2, architecture, emulated: false, by_length: false };
         let mut engine = Engine::new(me, link, SECRET.to_vec(), Arc::default(), None);
         let (segment, group) = (cluster.segment(0).expect("rank 0's"), Group::of_job(2, 0));
         let place = segment.allocate(Control::bytes(2)).expect("shared memory");
@@ -65,6 +66,7 @@ impl Target {
         let introduction = Introduction {
             architecture: architecture.descriptor(),
             emulated: false,
+            by_length: false,
             room: 1 << 16,
             form_limit: 1 << 16,
         };

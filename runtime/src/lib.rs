@@ -147,7 +147,7 @@ pub use memory::Memory;
 pub use object::{Cacheable, Callbacks, ErrorHandler, Holder, Keyval, Outcome};
 pub use origin::{Destination, IN_PLACE, InPlace, Origin, RankMemory, RankMemoryMut};
 pub use p2p::{Envelope, Matched, Receiving, Sending};
-pub use rank::{Rank, init};
+pub use rank::{Matching, Rank, init, init_with};
 pub use raw::Pointed;
 pub use route::Route;
 pub use several::{Waitable, test_some, wait_all, wait_some};

@@ -109,6 +109,14 @@ impl Communicator {
             common(&members).unwrap_or(CANONICAL)
         })
     }
+
+    /// Whether collective data of equal length match without equal signatures: all members let
+    /// them, and nothing is converted between them.
+    pub(crate) fn matches_by_length(&self) -> bool {
+        let mut engine = self.process().engine();
+        let state = engine.state();
+        self.group().processes().iter().all(|&member| state.matches_by_length(member))
+    }
 }
 
 /// The representation of packed buffers for members of these architectures; `None` without members.

@@ -51,6 +51,38 @@ pub struct Rank {
 /// OTHER if the launcher can't be reached, if the environment names an unknown architecture or
 /// route, or if a rank dies before it calls `init`.
 pub fn init() -> Result<Rank> {
+    init_with(Matching::Signatures)
+}
+
+/// Which data match in messages and collective calls (MPI-5.0 section 3.3.1). Windows have a
+/// [policy](crate::TargetTypes) of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Matching {
+    /// Data of equal type signatures, as MPI asks.
+    #[default]
+    Signatures,
+    /// Data of equal length in bytes too, between ranks of one representation that both ask for
+    /// it. Programs in C send MPI_LONG and receive MPI_INT64_T, or MPI_BYTE.
+    Lengths,
+}
+
+/// [`init`], with the data that match in messages and collective calls. Ranks tell each other when
+/// they join.
+///
+/// ```
+/// let rank = longshore::init_with(longshore::Matching::Lengths)?;
+/// let mut bytes = [0u8; 8];
+/// rank.alone().send(&[1.0], 0, 0)?;
+/// rank.alone().recv(&mut bytes, 0, 0)?;
+/// assert_eq!(bytes, 1f64.to_ne_bytes());
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`init`].
+pub fn init_with(matching: Matching) -> Result<Rank> {
+    let by_length = matching == Matching::Lengths;
     if let Some(most) = crate::job::log_level()? {
         crate::log::start(most);
     }
@@ -59,7 +91,8 @@ pub fn init() -> Result<Rank> {
     let Some(mut environment) = Environment::from_env()? else {
         let segment = Segment::create(1)?.as_rank(0)?;
         let link = Box::new(ShmLink::new(segment.clone())?);
-        let mut setup = Setup { adversary, check, whole: true, ..Setup::new(segment, link) };
+        let mut setup =
+            Setup { adversary, check, whole: true, by_length, ..Setup::new(segment, link) };
         if let Some(architecture) = crate::job::architecture()? {
             setup.architecture = architecture;
         }
@@ -72,7 +105,7 @@ pub fn init() -> Result<Rank> {
     let near = ShmLink::new(segment.clone())?;
     let (hosts, secret) = (environment.hosts.clone(), environment.secret.bytes());
     let link = join(&segment, near, &hosts, environment.network.take(), secret)?;
-    let mut setup = Setup { whole: true, hosts, ..Setup::new(segment, link) };
+    let mut setup = Setup { whole: true, by_length, hosts, ..Setup::new(segment, link) };
     if let Some(architecture) = crate::job::architecture()? {
         setup.architecture = architecture;
     }

@@ -139,7 +139,7 @@ pub fn join(threads: i32) -> Result<()> {
             }
         };
     }
-    let rank = longshore::init()?;
+    let rank = longshore::init_with(longshore::Matching::Lengths)?;
     if rank.is_emulated() {
         let name = rank.architecture().name().to_owned();
         let what = format!(

@@ -156,7 +156,7 @@ impl Communicator {
     /// Packs `count` elements from `first` on, after the header.
     pub(super) fn pack_part(&self, all: &Elementwise, first: u64, count: u64) -> Result<Vec<u8>> {
         let (committed, representation) = (all.datatype.committed(), self.packed_representation());
-        let size = committed.pack_size(count, representation)?;
+        let size = self.packed_size(all, count)?;
         let mut bytes = room_for(size, HEAD)?;
         bytes.resize(HEAD + size as usize, 0);
         bytes[1..HEAD].copy_from_slice(&all.signature(count)?.to_le_bytes());
@@ -164,6 +164,11 @@ impl Communicator {
         from.pack_to(committed, count, &mut bytes[HEAD..], &mut 0, representation)
             .map_err(conversion)?;
         Ok(bytes)
+    }
+
+    /// Bytes of `count` packed elements.
+    fn packed_size(&self, all: &Elementwise, count: u64) -> Result<u64> {
+        Ok(all.datatype.committed().pack_size(count, self.packed_representation())?)
     }
 
     /// Unpacks a message into `count` elements from `first` on.
@@ -175,7 +180,9 @@ impl Communicator {
         bytes: &[u8],
     ) -> Result<()> {
         let (found, data) = open(bytes)?;
-        if found != all.signature(count)? {
+        let same = found == all.signature(count)?
+            || self.matches_by_length() && data.len() as u64 == self.packed_size(all, count)?;
+        if !same {
             let datatype = &*all.datatype;
             return Err(ErrorKind::Signature {
                 origin: format!("{} bytes of other types or another count", data.len()),

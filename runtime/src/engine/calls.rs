@@ -60,6 +60,11 @@ impl State {
         self.introductions.job()
     }
 
+    /// Whether data of equal length from or to a rank match without equal signatures.
+    pub(crate) fn matches_by_length(&self, rank: u32) -> bool {
+        self.peers.matches_by_length(rank)
+    }
+
     /// A peer's representation, and whether it is emulated. All are known once `init` has ended.
     pub(crate) fn representation(&self, peer: u32) -> Option<(Architecture, bool)> {
         self.peers.representation(peer)

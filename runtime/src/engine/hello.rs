@@ -54,6 +54,7 @@ impl Introductions {
         let mine = Introduction {
             architecture: me.architecture.descriptor(),
             emulated: me.emulated,
+            by_length: me.by_length,
             room: CREDIT,
             form_limit: LONGEST_FORM,
         };

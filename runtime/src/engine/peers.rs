@@ -19,6 +19,8 @@ pub(crate) struct Me {
     pub size: u32,
     pub architecture: Architecture,
     pub emulated: bool,
+    /// Whether data of equal length match, where both ranks let them.
+    pub by_length: bool,
 }
 
 impl Me {
@@ -54,6 +56,7 @@ pub(super) struct Peers {
 struct Identity {
     architecture: Architecture,
     emulated: bool,
+    by_length: bool,
     /// The longest encoded form that the rank accepts.
     form_limit: u64,
     /// Bytes of short messages that the rank holds for each peer.
@@ -109,8 +112,9 @@ impl Peers {
 
     /// Stores a rank's introduction.
     pub(super) fn introduce(&mut self, rank: u32, architecture: Architecture, it: &Introduction) {
-        let Introduction { emulated, form_limit, room, .. } = *it;
-        self.identities.push(Identity { architecture, emulated, form_limit, room });
+        let Introduction { emulated, by_length, form_limit, room, .. } = *it;
+        let identity = Identity { architecture, emulated, by_length, form_limit, room };
+        self.identities.push(identity);
         self.introduce_alike(rank);
     }
 
@@ -157,6 +161,16 @@ impl Peers {
     pub(super) fn representation(&self, rank: u32) -> Option<(Architecture, bool)> {
         let identity = self.identity(Some(rank).filter(|rank| *rank < self.me.size)?)?;
         Some((identity.architecture, identity.emulated))
+    }
+
+    /// Whether data of equal length from or to a rank match without equal signatures: both ranks
+    /// let them, and nothing is converted between them.
+    pub(super) fn matches_by_length(&self, rank: u32) -> bool {
+        self.me.by_length
+            && self.identity(rank).is_some_and(|identity| {
+                identity.by_length
+                    && identity.architecture.same_representation(&self.me.architecture)
+            })
     }
 
     /// The longest encoded form that a peer accepts.
@@ -386,11 +400,12 @@ mod tests {
     #[test]
     fn ranks_that_are_alike_share_an_identity() {
         let architecture = Architecture::X86_64;
-        let me = Me { rank: 0, size: 1000, architecture, emulated: false };
+        let me = Me { rank: 0, size: 1000, architecture, emulated: false, by_length: false };
         let mut peers = Peers::new(me);
         let introduction = |architecture: Architecture| Introduction {
             architecture: architecture.descriptor(),
             emulated: false,
+            by_length: false,
             room: 9,
             form_limit: 8,
         };

@@ -44,7 +44,7 @@ impl Pair {
     fn strangers_by(link: impl FnOnce(SimLink) -> Box<dyn Link>) -> Pair {
         let cluster = Cluster::new(2, 0).unwrap();
         let architecture = Architecture::X86_64;
-        let me = Me { rank: 0, size: 2, architecture, emulated: false };
+        let me = Me { rank: 0, size: 2, architecture, emulated: false, by_length: false };
         let link = link(cluster.link(0).unwrap());
         let mut engine = Engine::new(me, link, SECRET.to_vec(), Arc::new(Names::default()), None);
         let exposed = Arc::new(Exposed::created(vec![0u8; 80]).unwrap());
@@ -140,6 +140,7 @@ fn greeting() -> Hello {
     let introduction = Introduction {
         architecture: Architecture::X86_64.descriptor(),
         emulated: false,
+        by_length: false,
         room: 1000,
         form_limit: 1000,
     };

@@ -30,6 +30,8 @@ pub(crate) struct Setup {
     pub link: Box<dyn Link>,
     pub hosts: Hosts,
     pub architecture: Architecture,
+    /// Whether data of equal length match, where both ranks let them.
+    pub by_length: bool,
     pub routes: Routes,
     /// The seed of an adversary that makes every choice left to timing. Implies messages.
     pub adversary: Option<u64>,
@@ -52,6 +54,7 @@ impl Setup {
             link,
             hosts: Hosts::one(),
             architecture: Architecture::NATIVE,
+            by_length: false,
             routes: Routes::Best,
             adversary: None,
             check: Checking::Off,
@@ -71,6 +74,7 @@ impl Setup {
             link,
             hosts,
             architecture,
+            by_length,
             routes,
             adversary,
             check,
@@ -90,6 +94,7 @@ impl Setup {
             size: link.size(),
             architecture,
             emulated: !architecture.same_representation(&Architecture::NATIVE),
+            by_length,
         };
         segment.mark(me.rank, RankState::Alive);
         let beside = hosts.count_beside(me.rank, me.size);

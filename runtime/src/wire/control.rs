@@ -5,7 +5,7 @@ use shipable::Tag;
 use zeroize::Zeroizing;
 
 /// The version of the wire format. All ranks of a job must have the same one.
-pub(crate) const PROTOCOL: u32 = 7;
+pub(crate) const PROTOCOL: u32 = 8;
 
 /// Bytes of the longest control message.
 pub(crate) const CONTROL_LIMIT: usize = 4096;
@@ -43,6 +43,8 @@ pub(crate) struct Introduction {
     pub architecture: String,
     /// Whether the rank emulates that representation.
     pub emulated: bool,
+    /// Whether the rank lets data of equal length match, where both ranks do.
+    pub by_length: bool,
     /// The credit of each peer: bytes of short messages that the rank holds before they are
     /// received.
     pub room: u64,

@@ -113,6 +113,8 @@ pub(crate) struct Arrival {
     pub(super) signature: u128,
     /// Bytes of the data in the sender's representation.
     pub(super) length: u64,
+    /// Whether its data match elements of another signature that are as long.
+    pub(super) by_length: bool,
 }
 
 /// The place of a message's collective call in the order of a communicator's calls.
@@ -201,6 +203,8 @@ impl Arrival {
         // representation.
         let same = matches!(&strict, Ok((_, Some(prefix))) if prefix.hash == self.signature);
         let relaxed = !same && self.is_relaxed(datatype, stream, packed);
+        // Packed buffers may have another representation than both ranks.
+        let same = same || !relaxed && self.by_length && !is_packed(datatype);
         let (program, prefix) = if relaxed { read(packed)? } else { strict? };
         let size = program.stream_size();
         // Whole elements only.
@@ -228,11 +232,21 @@ impl Arrival {
         stream: &Architecture,
         packed: &Architecture,
     ) -> bool {
-        let bytes = |count| Signature::of_leaf(Basic::Packed.into()).repeat(count);
-        if bytes(self.length).is_some_and(|bytes| bytes.hash == self.signature) {
+        let bytes = packed_bytes(self.length);
+        if bytes.is_some_and(|bytes| bytes.hash == self.signature) {
             return true;
         }
-        let signature = datatype.signature();
-        bytes(signature.count) == Some(signature) && stream.same_representation(packed)
+        is_packed(datatype) && stream.same_representation(packed)
     }
+}
+
+/// The signature of so many bytes of MPI_PACKED.
+fn packed_bytes(count: u64) -> Option<Signature> {
+    Signature::of_leaf(Basic::Packed.into()).repeat(count)
+}
+
+/// Whether a type consists of MPI_PACKED.
+fn is_packed(datatype: &Compiled) -> bool {
+    let signature = datatype.signature();
+    packed_bytes(signature.count) == Some(signature)
 }

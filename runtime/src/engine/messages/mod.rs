@@ -383,6 +383,7 @@ impl Messages {
             tag: header.displacement as i32,
             signature: header.signature,
             length: header.length,
+            by_length: peers.matches_by_length(peer),
         };
         let message = Unexpected { arrival, body };
         let mut posted = self.posted.iter();
