@@ -8,6 +8,7 @@ use crate::arg::{List, Numbers};
 use crate::constants as c;
 use crate::datatype::{Type, dup, handle_of, made, permanent};
 use crate::fault::{Fault, Result};
+use crate::foreign;
 use crate::handle::{Handle, find, remove};
 use crate::keyval;
 use crate::object::Card;
@@ -212,6 +213,9 @@ pub fn type_commit(handle: &mut Handle) -> Result<()> {
 
 /// Attributes are deleted first. A delete function that fails leaves the type as it is.
 pub fn type_free(handle: &mut Handle) -> Result<()> {
+    if foreign::freed(handle) {
+        return Ok(());
+    }
     let datatype = find::<Type>(*handle)?;
     if datatype.is_permanent() {
         let what = format!("{} is predefined: it can't be freed", datatype.datatype());

@@ -8,6 +8,7 @@ use crate::arg::{Chars, List};
 use crate::communicator::Comm;
 use crate::datatype::{Type, made};
 use crate::fault::Result;
+use crate::foreign;
 use crate::handle::{Handle, find};
 use crate::state;
 
@@ -42,4 +43,14 @@ pub fn type_is_portable(datatype: &Type) -> Result<bool> {
 pub fn type_print(datatype: &Type, room: Chars, size: usize) -> Result<()> {
     room.write(&datatype.datatype().to_string(), size);
     Ok(())
+}
+
+/// Sends a committed type itself, so that its receiver can use it as the type of data here.
+pub fn type_send(datatype: &Type, dest: c_int, tag: c_int, comm: &Comm) -> Result<()> {
+    Ok(comm.inner().type_send(datatype.committed()?, dest, tag)?)
+}
+
+/// Receives a type, which describes data at the rank that built it.
+pub fn type_recv(source: c_int, tag: c_int, comm: &Comm) -> Result<Handle> {
+    foreign::received(comm.inner().type_recv(source, tag)?)
 }

@@ -48,6 +48,7 @@ pub enum Kind {
     Message,
     Session,
     File,
+    ForeignType,
 }
 
 /// The number of slots, and with it of objects that exist at a time.

@@ -43,6 +43,7 @@ mod errhandler;
 mod error;
 mod extension;
 mod file;
+mod foreign;
 mod group;
 mod info;
 mod integer;

@@ -12,6 +12,7 @@ use crate::constants::{SIGNED_CHAR, UNSIGNED_CHAR};
 use crate::datatype::Type;
 use crate::fault::Raiser;
 use crate::fault::{Fault, Result};
+use crate::foreign::Target;
 use crate::handle::{Handle, find};
 use crate::operation::Op;
 use crate::request::{self, Operation};
@@ -71,9 +72,15 @@ pub fn is_counted(handle: Handle) -> bool {
     handle == crate::constants::CHAR
 }
 
-/// The types of both sides of an operation on values, where both are MPI_CHAR.
-fn arithmetic_both(one: &Type, other: &Type) -> Result<Option<(Arc<Type>, Arc<Type>)>> {
-    Ok(arithmetic(one)?.zip(arithmetic(other)?))
+/// The origin's type of an operation on values, and that of the target in its place, where both are
+/// MPI_CHAR.
+fn arithmetic_both(datatype: &Type, target: &mut Target) -> Result<Option<Arc<Type>>> {
+    let there = target.own().map(arithmetic).transpose()?.flatten();
+    let both = arithmetic(datatype)?.zip(there);
+    Ok(both.map(|(here, there)| {
+        *target = Target::Own(there);
+        here
+    }))
 }
 
 /// The origin of an operation that doesn't read it: any arguments are right.
@@ -107,10 +114,11 @@ pub fn put(
     rank: c_int,
     disp: i64,
     target_count: i64,
-    target_type: &Type,
+    target_type: Handle,
     win: &Win,
 ) -> Result<()> {
-    let target = target_type.committed()?;
+    let target = Target::find(target_type)?;
+    let target = target.to_call()?;
     let (from, count, own) = Side::new(buffer, count, datatype)?.parts();
     if rank == PROC_NULL {
         return Ok(());
@@ -126,10 +134,11 @@ pub fn get(
     rank: c_int,
     disp: i64,
     target_count: i64,
-    target_type: &Type,
+    target_type: Handle,
     win: &Win,
 ) -> Result<()> {
-    let target = target_type.committed()?;
+    let target = Target::find(target_type)?;
+    let target = target.to_call()?;
     let (to, count, own) = Side::new(buffer, count, datatype)?.parts();
     if rank == PROC_NULL {
         return Ok(());
@@ -145,17 +154,14 @@ pub fn accumulate(
     rank: c_int,
     disp: i64,
     target_count: i64,
-    target_type: &Type,
+    target_type: Handle,
     op: &Op,
     win: &Win,
 ) -> Result<()> {
     let op = of_count(own(op)?, target_count);
-    let chars = arithmetic_both(datatype, target_type)?;
-    let (datatype, target_type) = match &chars {
-        Some((datatype, target_type)) => (&**datatype, &**target_type),
-        None => (datatype, target_type),
-    };
-    let target = target_type.committed()?;
+    let mut target = Target::find(target_type)?;
+    let char = arithmetic_both(datatype, &mut target)?;
+    let (datatype, target) = (char.as_deref().unwrap_or(datatype), target.to_call()?);
     let (from, count, own) = Side::new(buffer, count, datatype)?.parts();
     if rank == PROC_NULL {
         return Ok(());
@@ -174,17 +180,14 @@ pub fn get_accumulate(
     rank: c_int,
     disp: i64,
     target_count: i64,
-    target_type: &Type,
+    target_type: Handle,
     op: &Op,
     win: &Win,
 ) -> Result<()> {
     let op = of_count(own(op)?, target_count);
-    let chars = arithmetic_both(result_type, target_type)?;
-    let (result_type, target_type) = match &chars {
-        Some((result_type, target_type)) => (&**result_type, &**target_type),
-        None => (result_type, target_type),
-    };
-    let target = target_type.committed()?;
+    let mut target = Target::find(target_type)?;
+    let char = arithmetic_both(result_type, &mut target)?;
+    let (result_type, target) = (char.as_deref().unwrap_or(result_type), target.to_call()?);
     let to = Side::new(result, result_count, result_type)?.parts();
     let mut found = None;
     let from = origin(op, (buffer, count, datatype), (to.2, to.0), &mut found)?;
@@ -259,10 +262,11 @@ pub fn rput(
     rank: c_int,
     disp: i64,
     target_count: i64,
-    target_type: &Type,
+    target_type: Handle,
     win: &Win,
 ) -> Result<Handle> {
-    let target = target_type.committed()?;
+    let target = Target::find(target_type)?;
+    let target = target.to_call()?;
     let (from, count, own) = Side::new(buffer, count, datatype)?.parts();
     if rank == PROC_NULL {
         return nothing();
@@ -278,10 +282,11 @@ pub fn rget(
     rank: c_int,
     disp: i64,
     target_count: i64,
-    target_type: &Type,
+    target_type: Handle,
     win: &Win,
 ) -> Result<Handle> {
-    let target = target_type.committed()?;
+    let target = Target::find(target_type)?;
+    let target = target.to_call()?;
     let (to, count, own) = Side::new(buffer, count, datatype)?.parts();
     if rank == PROC_NULL {
         return nothing();
@@ -297,17 +302,14 @@ pub fn raccumulate(
     rank: c_int,
     disp: i64,
     target_count: i64,
-    target_type: &Type,
+    target_type: Handle,
     op: &Op,
     win: &Win,
 ) -> Result<Handle> {
     let op = of_count(own(op)?, target_count);
-    let chars = arithmetic_both(datatype, target_type)?;
-    let (datatype, target_type) = match &chars {
-        Some((datatype, target_type)) => (&**datatype, &**target_type),
-        None => (datatype, target_type),
-    };
-    let target = target_type.committed()?;
+    let mut target = Target::find(target_type)?;
+    let char = arithmetic_both(datatype, &mut target)?;
+    let (datatype, target) = (char.as_deref().unwrap_or(datatype), target.to_call()?);
     let (from, count, own) = Side::new(buffer, count, datatype)?.parts();
     if rank == PROC_NULL {
         return nothing();
@@ -326,17 +328,14 @@ pub fn rget_accumulate(
     rank: c_int,
     disp: i64,
     target_count: i64,
-    target_type: &Type,
+    target_type: Handle,
     op: &Op,
     win: &Win,
 ) -> Result<Handle> {
     let op = of_count(own(op)?, target_count);
-    let chars = arithmetic_both(result_type, target_type)?;
-    let (result_type, target_type) = match &chars {
-        Some((result_type, target_type)) => (&**result_type, &**target_type),
-        None => (result_type, target_type),
-    };
-    let target = target_type.committed()?;
+    let mut target = Target::find(target_type)?;
+    let char = arithmetic_both(result_type, &mut target)?;
+    let (result_type, target) = (char.as_deref().unwrap_or(result_type), target.to_call()?);
     let to = Side::new(result, result_count, result_type)?.parts();
     let mut found = None;
     let from = origin(op, (buffer, count, datatype), (to.2, to.0), &mut found)?;
