@@ -280,7 +280,7 @@ fn measure(arguments: &Arguments, cases: &[Case]) -> Result<u8, Failure> {
     arguments.outputs.create()?;
     let mut peers = if arguments.peers { peers::find()? } else { Vec::new() };
     if arguments.by.as_ref().is_some_and(|by| by.c) {
-        peers.insert(0, Peer::of_c(install::install)?);
+        peers.insert(0, Peer::of_c(|prefix| install::install(prefix, None))?);
     }
     let program = std::env::current_exe()?.into_os_string();
     let mut contenders: Vec<Box<dyn Contender>> =

@@ -20,6 +20,10 @@ pub struct Arguments {
     /// The folder, such as /usr/local. It is made if it isn't there
     #[arg(value_name = "PREFIX")]
     prefix: PathBuf,
+    /// The library to install, such as one for another machine that `ci/cross --dynamic` built.
+    /// Otherwise it is the one beside this command
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
 }
 
 /// The names under which the command is another one.
@@ -33,7 +37,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     let done = fs::create_dir_all(&arguments.prefix)
         .map_err(|error| at(error, &arguments.prefix))
         .and_then(|()| arguments.prefix.canonicalize())
-        .and_then(|prefix| install(&prefix).map(|()| prefix));
+        .and_then(|prefix| install(&prefix, arguments.library).map(|()| prefix));
     match done {
         Ok(prefix) => {
             let path = prefix.display();
@@ -66,13 +70,17 @@ pub fn prefix() -> io::Result<PathBuf> {
     })
 }
 
-/// Installs everything under a folder that is there.
+/// Installs everything under a folder that is there. `library` is that of the C interface; `None` is
+/// the one beside this command.
 ///
 /// # Errors
 /// A file that can't be written or found, with its path.
-pub fn install(prefix: &Path) -> io::Result<()> {
+pub fn install(prefix: &Path, library: Option<PathBuf>) -> io::Result<()> {
     let program = env::current_exe()?;
-    let library = library(&program)?;
+    let library = match library {
+        Some(library) => library.canonicalize().map_err(|error| at(error, &library))?,
+        None => beside(&program)?,
+    };
     place(&prefix.join("bin/longshore"), |path| fs::copy(&program, path).map(drop))?;
     for name in NAMES {
         place(&prefix.join("bin").join(name), |path| symlink("longshore", path))?;
@@ -88,7 +96,7 @@ pub fn install(prefix: &Path) -> io::Result<()> {
 
 /// The library of the C interface: where cargo builds it beside the command, or where it is
 /// installed.
-fn library(program: &Path) -> io::Result<PathBuf> {
+fn beside(program: &Path) -> io::Result<PathBuf> {
     let folder = program.parent().unwrap_or(Path::new("."));
     let places = [folder.join("libmpi_abi.so"), folder.join("../lib").join(LIBRARY)];
     places.iter().find(|place| place.exists()).cloned().ok_or_else(|| {

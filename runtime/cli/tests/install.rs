@@ -63,6 +63,11 @@ fn install_lays_out_a_prefix_whose_commands_work() {
     let words =
         format!("-I{include} -O2 a.c -o a -L{libraries} -Wl,-rpath,{libraries} -lmpi_abi\n");
     assert_eq!(text(&compiled.stdout), words);
+    let other = folder.join("other.so");
+    fs::write(&other, "another library").unwrap();
+    let words = ["install", prefix.to_str().unwrap(), "--library", other.to_str().unwrap()];
+    assert!(run(folder.join("built/longshore"), &words).status.success());
+    assert_eq!(fs::read(place("lib/libmpi_abi.so.1")).unwrap(), b"another library");
     let shown = run(place("bin/mpicc"), &["-show", "-c", "a.c"]);
     assert_eq!(text(&shown.stdout), format!("echo '-I{include}' -c a.c\n"));
 
@@ -79,6 +84,10 @@ fn commands_that_lack_something_say_what_to_do() {
     assert!(text(&compiled.stderr).contains("run `longshore install PREFIX`"));
     fs::remove_file(folder.join("built/libmpi_abi.so")).unwrap();
     let prefix = folder.join("prefix");
+    let words = ["install", prefix.to_str().unwrap(), "--library", "missing.so"];
+    let done = run(folder.join("built/longshore"), &words);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(text(&done.stderr).contains("missing.so") && !prefix.join("bin").exists());
     let done = run(folder.join("built/longshore"), &["install", prefix.to_str().unwrap()]);
     assert_eq!(done.status.code(), Some(1));
     assert!(text(&done.stderr).contains("cargo build -p longshore-abi"));
