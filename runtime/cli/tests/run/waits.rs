@@ -98,7 +98,7 @@ fn the_watchdog_reports_which_rank_waits_for_which() {
         "fences",
         &[
             "  rank 0: in a fence of window 1, waits for rank 1 (\"halo\")",
-            "  rank 1: in a fence of window 2, waits for rank 0",
+            "  rank 1: in a fence of window 3, waits for rank 0",
             "they wait in a circle: rank 0, rank 1, rank 0",
             LATE,
         ],
@@ -134,7 +134,7 @@ fn a_circle_of_locks_names_windows_and_source_lines() {
     let finished = run(&[words(&["--check", "-n", "2"]), role("locks")].concat());
     let text = without_lines(&finished.stderr);
     let lines = [
-        "rank 0: in a lock of rank 0, waits for rank 1 (window 2 \"right\", at runtime/cli/tests/run/roles.rs:LINE)",
+        "rank 0: in a lock of rank 0, waits for rank 1 (window 3 \"right\", at runtime/cli/tests/run/roles.rs:LINE)",
         "rank 1: in a lock of rank 0, waits for rank 0 (window 1 \"left\", at runtime/cli/tests/run/roles.rs:LINE)",
     ];
     assert!(lines.iter().all(|line| text.contains(line)), "{text}");
@@ -155,14 +155,14 @@ fn windows_that_are_not_freed_are_reported_under_check() {
          check:   made at runtime/cli/tests/run/roles.rs:LINE, and dropped without free\n\
          check:   an epoch is open, since the call at runtime/cli/tests/run/roles.rs:LINE: 1 target locked; end it by \
          unlock, unlock_all, complete or wait\n",
-        "check: rule 30, window 2 of rank 1: not freed\n\
+        "check: rule 30, window 3 of rank 1: not freed\n\
          check:   made at runtime/cli/tests/run/roles.rs:LINE\n\
          check:   call free on every window before finalize",
     ];
     for report in reports {
         assert!(text.contains(report), "{report}\n{text}");
     }
-    assert!(!text.contains("window 3"), "{text}");
+    assert!(!text.contains("window 5"), "{text}");
     let unchecked = job("--check=off");
     assert_eq!((unchecked.status, unchecked.stderr.as_str()), (0, ""));
 }
