@@ -331,6 +331,11 @@ impl<T> List<T> {
         List(start)
     }
 
+    /// Its address, of which some numbers have a meaning of their own.
+    pub fn number(self) -> usize {
+        self.0.addr()
+    }
+
     /// Its elements.
     ///
     /// # Errors
@@ -405,6 +410,11 @@ impl<T: Copy> Room<T> {
     /// It is null, or has room for what the call writes.
     pub unsafe fn new(start: *mut T) -> Room<T> {
         Room(start)
+    }
+
+    /// Whether its address is a number, of which some have a meaning of their own.
+    pub fn is_at(self, number: usize) -> bool {
+        self.0.addr() == number
     }
 
     /// Its elements.

@@ -19,12 +19,14 @@ use crate::keyval::{Attributes, Holder};
 use crate::lock::lock;
 use crate::object::Card;
 use crate::status::Status;
+use crate::topology::Topology;
 use crate::{buffered, codes, constants, group, keyval, request, state};
 
 /// A communicator.
 pub struct Comm {
     inner: Communicator,
     card: Card,
+    topology: Option<Arc<Topology>>,
 }
 
 impl Object for Comm {
@@ -88,7 +90,7 @@ impl Comm {
     pub fn from_group(inner: Communicator, errhandler: Arc<Errhandler>) -> Result<Handle> {
         let card = Card::default();
         card.set_errhandler(errhandler);
-        insert(Arc::new(Comm { inner, card }))
+        insert(Arc::new(Comm { inner, card, topology: None }))
     }
 
     pub fn inner(&self) -> &Communicator {
@@ -98,6 +100,10 @@ impl Comm {
     pub fn card(&self) -> &Card {
         &self.card
     }
+
+    pub fn topology(&self) -> Option<&Topology> {
+        self.topology.as_deref()
+    }
 }
 
 /// MPI_COMM_WORLD and MPI_COMM_SELF.
@@ -106,7 +112,7 @@ static INITIAL: OnceLock<[Arc<Comm>; 2]> = OnceLock::new();
 /// Makes the two communicators that exist from the start.
 pub fn begin(rank: &Rank) {
     let initial = |inner: &Communicator, name: &str| {
-        Arc::new(Comm { inner: inner.share(), card: Card::named(name) })
+        Arc::new(Comm { inner: inner.share(), card: Card::named(name), topology: None })
     };
     let all = [initial(rank.world(), "MPI_COMM_WORLD"), initial(rank.alone(), "MPI_COMM_SELF")];
     let _ = INITIAL.set(all);
@@ -115,9 +121,19 @@ pub fn begin(rank: &Rank) {
 /// A handle of a new communicator, with the error handler of the one that it comes from (MPI-5.0
 /// section 9.3.1); null if this process isn't in it.
 fn made(parent: &Comm, inner: Option<Communicator>, card: Card) -> Result<Handle> {
+    with_topology(parent, inner, card, None)
+}
+
+/// As [`made`], with a topology.
+pub fn with_topology(
+    parent: &Comm,
+    inner: Option<Communicator>,
+    card: Card,
+    topology: Option<Arc<Topology>>,
+) -> Result<Handle> {
     let Some(inner) = inner else { return Ok(COMM_NULL) };
     card.set_errhandler(parent.card.errhandler());
-    insert(Arc::new(Comm { inner, card }))
+    insert(Arc::new(Comm { inner, card, topology }))
 }
 
 pub fn comm_size(comm: &Comm) -> Result<c_int> {
@@ -155,7 +171,7 @@ fn dup(handle: Handle, info: Option<&Info>) -> Result<Handle> {
     let comm = find::<Comm>(handle)?;
     let card = Card::with_attributes(keyval::copy(&*comm, handle)?);
     take_hints(&card, info);
-    made(&comm, Some(comm.inner.dup()?), card)
+    with_topology(&comm, Some(comm.inner.dup()?), card, comm.topology.clone())
 }
 
 pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle> {

@@ -31,6 +31,7 @@ mod turn;
 
 mod attribute;
 mod buffered;
+mod cartesian;
 mod codes;
 mod collective;
 mod communicator;
@@ -44,6 +45,7 @@ mod error;
 mod extension;
 mod file;
 mod foreign;
+mod graph;
 mod group;
 mod info;
 mod integer;

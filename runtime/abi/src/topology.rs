@@ -1,16 +1,41 @@
-//! Topologies (MPI-5.0 chapter 8). No communicator has one yet.
+//! Topologies of communicators (MPI-5.0 chapter 8).
+//!
+//! Ranks keep their numbers: a topology says only who is whose neighbour.
 
 use std::ffi::c_int;
 
 use longshore::Class;
 
 use crate::arg::Room;
+use crate::cartesian::Grid;
 use crate::communicator::Comm;
-use crate::constants::UNDEFINED;
+use crate::constants::{CART, DIST_GRAPH, GRAPH, UNDEFINED};
 use crate::fault::{Fault, Result};
+use crate::graph::{Graph, Neighbors};
 
-pub fn topo_test(_comm: &Comm) -> Result<c_int> {
-    Ok(UNDEFINED)
+/// The topology of a communicator.
+pub enum Topology {
+    /// A grid, of MPI_Cart_create.
+    Grid(Grid),
+    /// A graph that every rank knows, of MPI_Graph_create.
+    Graph(Graph),
+    /// A graph of which each rank knows its neighbours, of MPI_Dist_graph_create.
+    Neighbors(Neighbors),
+}
+
+/// The error of a call that needs another topology.
+pub fn lacking(kind: &str) -> Fault {
+    let what = format!("the communicator has no {kind}: make one that has");
+    Fault::new(Class::Topology, what)
+}
+
+pub fn topo_test(comm: &Comm) -> Result<c_int> {
+    Ok(match comm.topology() {
+        None => UNDEFINED,
+        Some(Topology::Grid(_)) => CART,
+        Some(Topology::Graph(_)) => GRAPH,
+        Some(Topology::Neighbors(_)) => DIST_GRAPH,
+    })
 }
 
 /// Sizes of a grid of so many nodes, as equal as possible and in descending order. Sizes that

@@ -227,6 +227,9 @@ impl Parameter {
             return format!("int {name}[][3]");
         }
         match (kind.is_array(), way) {
+            // Addresses that are no arrays, such as MPI_UNWEIGHTED, may be given in their place.
+            (true, Way::In) if name.ends_with("weights") => format!("const {c} *{name}"),
+            (true, _) if name.ends_with("weights") => format!("{c} *{name}"),
             (true, Way::In) => format!("const {c} {name}[]"),
             (true, _) => format!("{c} {name}[]"),
             (false, Way::In) => format!("{c} {name}"),
