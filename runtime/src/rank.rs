@@ -116,7 +116,7 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
     if setup.hosts.is_one() {
         // Jobs on several hosts prove the secret while they connect, so it must not be sent in
         // hello frames.
-        setup.secret = environment.secret.bytes().to_vec();
+        setup.secret = environment.secret.bytes().to_vec().into();
     }
     setup.environment = Some(environment);
     Rank::start(setup)

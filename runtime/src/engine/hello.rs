@@ -35,8 +35,7 @@ pub(super) struct Introductions {
 }
 
 impl Introductions {
-    pub(super) fn new(secret: Vec<u8>, founding: Option<Founding>) -> Introductions {
-        let secret = Zeroizing::new(secret);
+    pub(super) fn new(secret: Zeroizing<Vec<u8>>, founding: Option<Founding>) -> Introductions {
         Introductions { secret, founding, held: 0, ranks: Vec::new(), early: HashMap::new() }
     }
 
@@ -112,7 +111,7 @@ impl Introductions {
         let bytes = bytes.map_err(|error| error.to_string())?;
         let header = Header { length: bytes.len() as u64, ..Header::new(Kind::Hello) };
         let peer = (me.rank + me.size - held) % me.size;
-        out.push(peer, Outgoing::new(header, Source::Bytes(bytes.into()), Purpose::None));
+        out.push(peer, Outgoing::new(header, Source::Secret(bytes.into()), Purpose::None));
         Ok(())
     }
 

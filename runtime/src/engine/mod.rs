@@ -56,6 +56,7 @@ mod tests;
 use std::sync::Arc;
 
 use longshore_transport::Link;
+use zeroize::Zeroizing;
 
 use crate::check::note;
 use crate::control::Tally;
@@ -126,7 +127,7 @@ impl Engine {
     pub(crate) fn new(
         me: Me,
         link: Box<dyn Link>,
-        secret: Vec<u8>,
+        secret: Zeroizing<Vec<u8>>,
         names: Arc<Names>,
         founding: Option<Founding>,
     ) -> Engine {

@@ -46,7 +46,8 @@ impl Pair {
         let architecture = Architecture::X86_64;
         let me = Me { rank: 0, size: 2, architecture, emulated: false, by_length: false };
         let link = link(cluster.link(0).unwrap());
-        let mut engine = Engine::new(me, link, SECRET.to_vec(), Arc::new(Names::default()), None);
+        let mut engine =
+            Engine::new(me, link, SECRET.to_vec().into(), Arc::new(Names::default()), None);
         let exposed = Arc::new(Exposed::created(vec![0u8; 80]).unwrap());
         let group = Group::of_job(2, 0);
         let control = control(&cluster.segment(0).unwrap(), &group);

@@ -4,7 +4,7 @@
 //! not supported.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -25,7 +25,15 @@ const LINE_LIMIT: usize = 2048;
 
 /// The reply to [`JOIN`]. Two descriptors come with it: the segment, and the lifeline.
 pub(crate) fn joined(secret: &Secret) -> Zeroizing<String> {
-    Zeroizing::new(format!("cmd=longshore_joined rc=0 secret={}\n", *secret.to_hex()))
+    with_secret("cmd=longshore_joined rc=0 secret=", &secret.to_hex())
+}
+
+/// A line of PMI-1 that ends with a value, which may be the secret: no copy of it is left behind by
+/// the line's growth.
+fn with_secret(start: &str, value: &str) -> Zeroizing<String> {
+    let mut line = Zeroizing::new(String::with_capacity(start.len() + value.len() + 1));
+    line.extend([start, value, "\n"]);
+    line
 }
 
 /// The parts of the job on this host that `longshore run` passes to a rank.
@@ -39,7 +47,7 @@ pub(super) struct Joined {
 /// A connection to the launcher.
 #[derive(Debug)]
 pub struct Client {
-    stream: BufReader<File>,
+    stream: Lines,
     store: String,
 }
 
@@ -74,7 +82,7 @@ impl Client {
     }
 
     fn new(socket: OwnedFd) -> Client {
-        let stream = BufReader::with_capacity(LINE_LIMIT, File::from(socket));
+        let stream = Lines { socket: socket.into(), bytes: Zeroizing::new(Vec::new()) };
         Client { stream, store: String::new() }
     }
 
@@ -91,7 +99,7 @@ impl Client {
         if self.store != STORE {
             return Ok(None);
         }
-        let socket = self.stream.get_mut();
+        let mut socket = &self.stream.socket;
         socket.write_all(format!("{JOIN}\n").as_bytes())?;
         let mut bytes = Zeroizing::new([0; LINE_LIMIT]);
         let (count, descriptors) = inherited::receive(socket, &mut bytes[..])?;
@@ -107,14 +115,15 @@ impl Client {
     /// Publishes `value` under `key`. A value has at most 1024 bytes and no blanks, a key at most
     /// 64.
     pub fn put(&mut self, key: &str, value: &str) -> io::Result<()> {
-        let request = format!("cmd=put kvsname={} key={key} value={value}", self.store);
-        self.call(&request, "put_result").map(drop)
+        let start = format!("cmd=put kvsname={} key={key} value=", self.store);
+        (&self.stream.socket).write_all(with_secret(&start, value).as_bytes())?;
+        self.reply("put_result").map(drop)
     }
 
     /// The value that a process put under `key` before the last barrier, if any did.
     pub fn find(&mut self, key: &str) -> io::Result<Option<String>> {
         let request = format!("cmd=get kvsname={} key={key}", self.store);
-        self.stream.get_mut().write_all(format!("{request}\n").as_bytes())?;
+        (&self.stream.socket).write_all(format!("{request}\n").as_bytes())?;
         let reply = self.line("get_result")?;
         match word(&reply, "rc") {
             None | Some("0") => {
@@ -136,24 +145,24 @@ impl Client {
 
     /// Asks the launcher to end the whole job with status `code`. The launcher then sends signals.
     pub fn abort(&mut self, code: i32) -> io::Result<()> {
-        self.stream.get_mut().write_all(format!("cmd=abort exitcode={code}\n").as_bytes())
+        (&self.stream.socket).write_all(format!("cmd=abort exitcode={code}\n").as_bytes())
     }
 
     /// Whether the server, and with it the launcher, has ended. Doesn't block.
     pub fn hung_up(&self) -> bool {
         // Over TCP, a closed peer is only half of a hang-up: POLLHUP alone wouldn't report it.
         let closed = PollFlags::from_bits_retain(libc::POLLRDHUP);
-        let mut polled = [PollFd::new(self.stream.get_ref().as_fd(), closed)];
+        let mut polled = [PollFd::new(self.stream.socket.as_fd(), closed)];
         matches!(poll(&mut polled, PollTimeout::ZERO), Ok(1..))
     }
 
-    fn call(&mut self, request: &str, expected: &str) -> io::Result<String> {
-        self.stream.get_mut().write_all(format!("{request}\n").as_bytes())?;
+    fn call(&mut self, request: &str, expected: &str) -> io::Result<Zeroizing<String>> {
+        (&self.stream.socket).write_all(format!("{request}\n").as_bytes())?;
         self.reply(expected)
     }
 
     /// Reads the next reply. A reply of failure is an error.
-    fn reply(&mut self, expected: &str) -> io::Result<String> {
+    fn reply(&mut self, expected: &str) -> io::Result<Zeroizing<String>> {
         let line = self.line(expected)?;
         match word(&line, "rc").is_some_and(|code| code != "0") {
             true => Err(unexpected(&line)),
@@ -162,20 +171,51 @@ impl Client {
     }
 
     /// Reads the next reply. A reply to another command is an error.
-    fn line(&mut self, expected: &str) -> io::Result<String> {
-        let mut line = Vec::new();
-        io::Read::take(&mut self.stream, LINE_LIMIT as u64).read_until(b'\n', &mut line)?;
-        if line.pop() != Some(b'\n') {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the launcher closed the connection",
-            ));
-        }
-        let line = String::from_utf8(line).map_err(|_| unexpected("bytes that aren't text"))?;
+    fn line(&mut self, expected: &str) -> io::Result<Zeroizing<String>> {
+        let line = self.stream.next()?;
         if word(&line, "cmd") != Some(expected) {
             return Err(unexpected(&line));
         }
         Ok(line)
+    }
+}
+
+/// The lines of the server. Their bytes are overwritten, because one may have the secret.
+#[derive(Debug)]
+struct Lines {
+    socket: File,
+    /// Received bytes that aren't taken yet.
+    bytes: Zeroizing<Vec<u8>>,
+}
+
+impl Lines {
+    /// Reads the next line, without its end.
+    fn next(&mut self) -> io::Result<Zeroizing<String>> {
+        let mut piece = Zeroizing::new([0; LINE_LIMIT]);
+        loop {
+            if let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
+                let rest = Zeroizing::new(self.bytes[end + 1..].to_vec());
+                let line = std::str::from_utf8(&self.bytes[..end]).map(str::to_owned);
+                self.bytes = rest;
+                let line = line.map_err(|_| unexpected("bytes that aren't text"))?;
+                return Ok(Zeroizing::new(line));
+            }
+            if self.bytes.len() >= LINE_LIMIT {
+                return Err(unexpected("a line that is too long"));
+            }
+            let count = match (&self.socket).read(&mut piece[..]) {
+                Ok(0) => {
+                    let why = "the launcher closed the connection";
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            let mut bytes = Zeroizing::new(Vec::with_capacity(self.bytes.len() + count));
+            bytes.extend_from_slice(&self.bytes);
+            bytes.extend_from_slice(&piece[..count]);
+            self.bytes = bytes;
+        }
     }
 }
 
@@ -193,6 +233,7 @@ pub(crate) fn word<'a>(line: &'a str, key: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader};
     use std::net::TcpListener;
     use std::os::unix::net::UnixStream;
     use std::thread;

@@ -4,25 +4,45 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 
-use serde::{Deserialize, Serialize};
-use zeroize::{Zeroize, Zeroizing};
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use zeroize::Zeroizing;
 
 /// Thirty-two random bytes that only the ranks of a job and their launcher know. The memory is
-/// overwritten when the value is dropped.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Secret([u8; 32]);
+/// overwritten when the value is dropped. It is on the heap, since a move of the bytes themselves
+/// would leave a copy on the stack.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct Secret(Box<Zeroizing<[u8; 32]>>);
 
-impl Drop for Secret {
-    fn drop(&mut self) {
-        self.0.zeroize();
+/// Byte by byte into place: an array that is read whole would lie on the stack first.
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
+        struct Bytes;
+        impl<'de> Visitor<'de> for Bytes {
+            type Value = Secret;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("32 bytes")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut bytes: A) -> Result<Secret, A::Error> {
+                let mut secret = Secret(Box::default());
+                for (at, byte) in secret.0.iter_mut().enumerate() {
+                    let next = bytes.next_element()?;
+                    *byte = next.ok_or_else(|| A::Error::invalid_length(at, &self))?;
+                }
+                Ok(secret)
+            }
+        }
+        deserializer.deserialize_tuple(32, Bytes)
     }
 }
 
 impl Secret {
     /// A new secret from the system's random number generator.
     pub fn generate() -> io::Result<Secret> {
-        let mut secret = Secret([0; 32]);
-        File::open("/dev/urandom")?.read_exact(&mut secret.0)?;
+        let mut secret = Secret(Box::default());
+        File::open("/dev/urandom")?.read_exact(&mut **secret.0)?;
         Ok(secret)
     }
 
@@ -47,7 +67,7 @@ impl Secret {
         if digits.len() != 64 {
             return None;
         }
-        let mut secret = Secret([0; 32]);
+        let mut secret = Secret(Box::default());
         for (byte, pair) in secret.0.iter_mut().zip(digits.chunks_exact(2)) {
             let high = char::from(pair[0]).to_digit(16)?;
             let low = char::from(pair[1]).to_digit(16)?;
@@ -66,7 +86,56 @@ impl fmt::Debug for Secret {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
+
+    /// The number of places in this process's own memory that have these bytes, which are given
+    /// inverted.
+    fn copies(inverted: &[u8]) -> usize {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let memory = File::open("/proc/self/mem").unwrap();
+        let mut piece = vec![0u8; 1 << 16];
+        let own = piece.as_ptr() as u64..piece.as_ptr() as u64 + piece.len() as u64;
+        let (first, mut found) = (!inverted[0], 0);
+        for line in maps.lines().filter(|line| line.contains(" rw-p ")) {
+            let range = line.split(' ').next().unwrap().split_once('-').unwrap();
+            let [mut at, end] = [range.0, range.1].map(|at| u64::from_str_radix(at, 16).unwrap());
+            while at < end {
+                let len = piece.len().min((end - at) as usize);
+                let Ok(len) = memory.read_at(&mut piece[..len], at) else { break };
+                for (start, _) in piece[..len].iter().enumerate().filter(|it| *it.1 == first) {
+                    let place = at + start as u64;
+                    let bytes = piece[start..len].iter().map(|byte| !byte);
+                    let same = bytes.take(inverted.len()).eq(inverted.iter().copied());
+                    found += usize::from(same && !own.contains(&place));
+                }
+                // Pieces overlap, so that none is overlooked at their ends.
+                let step = len - if at + len as u64 == end { 0 } else { inverted.len() - 1 };
+                at += step as u64;
+            }
+            piece.fill(0);
+        }
+        found
+    }
+
+    #[test]
+    fn no_copy_is_left_in_memory() {
+        let secret = Secret::generate().unwrap();
+        let inverted: Vec<u8> = secret.bytes().iter().map(|byte| !byte).collect();
+        let digits: Vec<u8> = secret.to_hex().bytes().map(|byte| !byte).collect();
+        // As by moves between functions.
+        let moved = Some(std::hint::black_box(secret));
+        let line = crate::job::pmi::joined(moved.as_ref().unwrap());
+        let read = crate::job::pmi::word(&line, "secret").and_then(Secret::from_hex);
+        let encoded = Zeroizing::new(shipable::codec::encode(&moved, 100).unwrap());
+        let decoded: Option<Secret> = shipable::codec::decode(&encoded, 100).unwrap();
+        assert!(decoded == moved);
+        drop((encoded, decoded));
+        assert!(moved == read && copies(&inverted) >= 2 && copies(&digits) >= 1);
+        drop((moved, line, read));
+        assert_eq!((copies(&inverted), copies(&digits)), (0, 0));
+    }
 
     #[test]
     fn hexadecimal_digits_round_trip_and_debug_hides_the_bytes() {

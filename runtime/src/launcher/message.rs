@@ -17,6 +17,7 @@ use nix::errno::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shipable::codec;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::output::{OutputStream, write_piece};
 use crate::job::Secret;
@@ -192,9 +193,18 @@ impl Outbox {
     /// # Errors
     /// The message is longer than its reader accepts.
     pub(super) fn push<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
-        let bytes = codec::encode(message, LIMIT).map_err(io::Error::other)?;
-        self.bytes.extend((bytes.len() as u32).to_le_bytes());
-        self.bytes.extend(&bytes);
+        // The orders have the job's secret. So neither these bytes nor those before them may be
+        // left behind.
+        let bytes = Zeroizing::new(codec::encode(message, LIMIT).map_err(io::Error::other)?);
+        let length = (bytes.len() as u32).to_le_bytes();
+        let needed = self.bytes.len() + length.len() + bytes.len();
+        if needed > self.bytes.capacity() {
+            let mut grown = VecDeque::with_capacity(needed.max(2 * self.bytes.capacity()));
+            grown.extend(self.bytes.iter());
+            overwrite(&mut std::mem::replace(&mut self.bytes, grown));
+        }
+        self.bytes.extend(length);
+        self.bytes.extend(&*bytes);
         Ok(())
     }
 
@@ -210,22 +220,31 @@ impl Outbox {
     /// Writes once to a descriptor that polls writable.
     pub(super) fn write(&mut self, to: impl AsFd) -> io::Result<()> {
         let written = write_piece(to.as_fd(), self.bytes.as_slices().0)?;
+        self.bytes.range_mut(..written).for_each(|byte| *byte = 0);
         self.bytes.drain(..written);
         Ok(())
     }
 }
 
+/// Overwrites bytes that are dropped.
+fn overwrite(bytes: &mut VecDeque<u8>) {
+    let (first, second) = bytes.as_mut_slices();
+    first.zeroize();
+    second.zeroize();
+}
+
 /// Received bytes that don't form a whole message yet, or whose message wasn't taken yet.
 #[derive(Default)]
 pub(super) struct Inbox {
-    bytes: Vec<u8>,
+    /// The orders have the job's secret, so no copy is left behind.
+    bytes: Zeroizing<Vec<u8>>,
     greeted: bool,
 }
 
 impl Inbox {
     /// The agent's inbox, which expects no greeting.
     pub(super) fn ungreeted() -> Inbox {
-        Inbox { bytes: Vec::new(), greeted: true }
+        Inbox { bytes: Zeroizing::default(), greeted: true }
     }
 
     pub(super) fn is_greeted(&self) -> bool {
@@ -234,8 +253,8 @@ impl Inbox {
 
     /// Reads once from a descriptor that polls readable. Returns `false` at its end.
     pub(super) fn read(&mut self, from: impl AsFd) -> io::Result<bool> {
-        let mut bytes = [0; 16 << 10];
-        match nix::unistd::read(from, &mut bytes) {
+        let mut bytes = Zeroizing::new([0; 16 << 10]);
+        match nix::unistd::read(from, &mut bytes[..]) {
             Ok(0) => Ok(false),
             Ok(count) => {
                 self.push(&bytes[..count]);
@@ -248,6 +267,12 @@ impl Inbox {
 
     /// Appends received bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
+        let needed = self.bytes.len() + bytes.len();
+        if needed > self.bytes.capacity() {
+            let mut grown = Vec::with_capacity(needed.max(2 * self.bytes.capacity()));
+            grown.extend_from_slice(&self.bytes);
+            self.bytes = Zeroizing::new(grown);
+        }
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -266,6 +291,7 @@ impl Inbox {
         }
         let Some(message) = rest.get(..length) else { return Ok(None) };
         let message = codec::decode(message, LIMIT).map_err(|error| error.to_string());
+        self.bytes[..4 + length].zeroize();
         self.bytes.drain(..4 + length);
         message.map(Some)
     }
@@ -300,7 +326,7 @@ mod tests {
     use super::*;
 
     fn inbox(bytes: &[u8]) -> Inbox {
-        Inbox { bytes: bytes.to_vec(), greeted: false }
+        Inbox { bytes: bytes.to_vec().into(), greeted: false }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use longshore_transport::fault::{Chance, Faults, Faulty};
 use longshore_transport::{Link, Range, RankState, Segment};
 use shipable::Architecture;
+use zeroize::Zeroizing;
 
 use super::{Life, Meeting, Process, Windows};
 use crate::barrier::Barrier;
@@ -37,7 +38,7 @@ pub(crate) struct Setup {
     pub adversary: Option<u64>,
     /// Whether uses of windows are checked. Implies messages.
     pub check: Checking,
-    pub secret: Vec<u8>,
+    pub secret: Zeroizing<Vec<u8>>,
     pub environment: Option<Environment>,
     /// Whether the process contains only this rank, so that it ends with the rank.
     pub whole: bool,
@@ -58,7 +59,7 @@ impl Setup {
             routes: Routes::Best,
             adversary: None,
             check: Checking::Off,
-            secret: Vec::new(),
+            secret: Zeroizing::default(),
             environment: None,
             whole: false,
             spin: true,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use longshore_transport::{Link, LinkError, Refused};
 use shipable::SharedProgram;
+use zeroize::Zeroizing;
 
 use crate::engine::operation::Operation;
 use crate::error::{Error, ErrorKind, conversion};
@@ -47,6 +48,8 @@ pub(crate) enum Source {
     Empty,
     /// Packed bytes.
     Bytes(Arc<[u8]>),
+    /// Bytes that are overwritten once they are sent.
+    Secret(Zeroizing<Vec<u8>>),
     /// Packed bytes in a buffer that the target uses again.
     Fetched(Vec<u8>),
     /// Packed bytes that are stored in the entry itself.
@@ -274,7 +277,7 @@ impl Source {
 
     /// Whether the bytes are packed already, so that no value can fail to convert.
     fn is_sure(&self) -> bool {
-        matches!(self, Source::Empty | Source::Bytes(_) | Source::Fetched(_) | Source::Inline(_))
+        !matches!(self, Source::Typed { .. } | Source::Abandoned)
     }
 
     /// Packs all `length` bytes.
@@ -295,6 +298,7 @@ impl Source {
             Source::Empty => return Ok(()),
             Source::Abandoned => return Err(ErrorKind::Aborting { by: None }.into()),
             Source::Bytes(bytes) => bytes,
+            Source::Secret(bytes) => bytes,
             Source::Fetched(bytes) => bytes,
             Source::Inline(bytes) => bytes.bytes(),
             Source::Typed { program, count, lease } => {
