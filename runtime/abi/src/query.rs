@@ -25,7 +25,8 @@ pub fn aint_diff(one: i64, other: i64) -> isize {
 }
 
 pub fn get_address(location: Buffer) -> Result<i64> {
-    Ok(location.address().addr() as i64)
+    // An MPI_Aint is as long as a pointer, and addresses in the upper half are negative ones.
+    Ok(location.address().addr() as isize as i64)
 }
 
 pub fn type_size(datatype: &Type) -> Result<i64> {

@@ -1,6 +1,7 @@
 /* Wrong handles of every sort, in every position of many calls: each raises an error, and none
    crashes. Then calls with random handles, counts and ranks on real memory. */
 #include "check.h"
+#include <stdint.h>
 
 #define EACH(bad) for (int i = 0; i < COUNT && ((bad) = (void *)wrong[i], 1); i++)
 
@@ -8,10 +9,10 @@ enum { COUNT = 24 };
 static intptr_t wrong[COUNT];
 static char memory[4096];
 
-static unsigned long state = 12345;
+static uint64_t state = 12345;
 
 static unsigned next(void) {
-  state = state * 6364136223846793005ul + 1442695040888963407ul;
+  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (unsigned)(state >> 33);
 }
 
