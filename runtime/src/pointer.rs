@@ -7,6 +7,6 @@ pub(crate) fn fits(bytes: u64, pointer: u8) -> bool {
 
 /// The size of the address space of pointers of `pointer` bytes, at most that of positive
 /// displacements.
-pub(crate) const fn address_space(pointer: u8) -> u64 {
-    if pointer < 8 { 1 << (8 * pointer) } else { 1 << 63 }
+pub(crate) fn address_space(pointer: u8) -> u64 {
+    1 << (8 * u32::from(pointer)).min(63)
 }

@@ -13,7 +13,6 @@ use crate::engine::{Policy, reach};
 use crate::error::{Error, ErrorKind, Result, excerpt, locale_target};
 use crate::memory::Keeper;
 use crate::origin::Elementwise;
-use crate::pointer::address_space;
 use crate::sequence::{Items, differ};
 use crate::types::{Compiled, TargetType};
 
@@ -69,7 +68,6 @@ pub(super) fn check<'a>(
     let origin = origin.map(|side| resolve((side, holders.origin))).transpose()?;
     let result = operation.result.map(|side| room((side, holders.result))).transpose()?;
     let bounds = target_type.bounds_on(&target.architecture)?;
-    let displacement = unsigned_address(displacement, target);
     let reach = reach(target.measures, displacement, count, &bounds, &target.architecture)?;
     let leaf = match settled {
         Some(leaf) => leaf,
@@ -98,17 +96,6 @@ pub(super) fn check<'a>(
         slice,
         picks_members,
     })
-}
-
-/// The displacement in the window. In a dynamic window of a 32-bit machine, a negative MPI_Aint is
-/// an address in the upper half of memory. Other displacements stay as they are.
-fn unsigned_address(displacement: i64, target: &Target) -> i64 {
-    const ALL: u64 = address_space(4);
-    match i32::try_from(displacement) {
-        // No other window is as large as all of that machine's memory.
-        Ok(address) if address < 0 && target.measures.size == ALL => (address as u32).into(),
-        _ => displacement,
-    }
 }
 
 /// Rules T1, T2 and T4.

@@ -88,10 +88,18 @@ pub(crate) fn reach(
     target: &Architecture,
 ) -> Result<Reach> {
     let Measures { size, unit } = measures;
+    let pointer = target.pointer().size;
+    // On a 32-bit machine, an MPI_Aint of the upper half of memory is negative. Only a dynamic
+    // window has all of memory.
+    let round = address_space(4);
+    let is_round = pointer == 4 && size == round;
+    let displacement = match i32::try_from(displacement) {
+        Ok(negative) if negative < 0 && is_round => displacement + round as i64,
+        _ => displacement,
+    };
     if displacement < 0 {
         return Err(ErrorKind::Displacement(displacement).into());
     }
-    let pointer = target.pointer().size;
     let base = i128::from(displacement) * i128::from(unit);
     let address = || ErrorKind::Address { displacement, unit, size, pointer };
     if base >> (8 * u32::from(pointer)).min(63) != 0 {
@@ -104,6 +112,9 @@ pub(crate) fn reach(
     let last = i128::from(bounds.extent()) * i128::from(count - 1);
     let start = i128::from(base) + i128::from(bounds.true_lb) + last.min(0);
     let end = i128::from(base) + i128::from(bounds.true_ub) + last.max(0);
+    // So are the displacements of a type with such addresses.
+    let round = if is_round && start < 0 { round as i64 } else { 0 };
+    let (base, start, end) = (base + round, start + i128::from(round), end + i128::from(round));
     if start < 0 || end > i128::from(size) {
         return Err(ErrorKind::Range { start, end, size, displacement, unit, own: false }.into());
     }
