@@ -3,10 +3,13 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
+use longshore::Class;
+
 use crate::arg::{Buffer, Room};
 use crate::communicator::Comm;
+use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 use crate::datatype::Type;
-use crate::fault::{Raiser, Result};
+use crate::fault::{Fault, Raiser, Result};
 use crate::handle::{Handle, find};
 use crate::request::{Operation, Request};
 use crate::status::Status;
@@ -20,6 +23,24 @@ pub enum Mode {
     Synchronous,
     Buffered,
     Receive,
+}
+
+impl Mode {
+    /// Checks the rank and the tag of a message when its request is made: a later start would
+    /// raise their error far from the call that is wrong.
+    fn check(self, peer: c_int, tag: c_int, comm: &Comm) -> Result<()> {
+        let is_receive = matches!(self, Mode::Receive);
+        let size = comm.inner().size();
+        let is_any = is_receive && peer == ANY_SOURCE;
+        if !(0..size).contains(&peer) && peer != PROC_NULL && !is_any {
+            let what = format!("there is no rank {peer} in a communicator of {size}");
+            return Err(Fault::new(Class::Rank, what));
+        }
+        if tag < 0 && !(is_receive && tag == ANY_TAG) {
+            return Err(Fault::new(Class::Tag, format!("the tag is {tag}: tags aren't negative")));
+        }
+        Ok(())
+    }
 }
 
 /// The message that a persistent request starts each time.
@@ -69,6 +90,7 @@ macro_rules! inits {
                 let (datatype, found) = (find::<Type>(datatype)?, find::<Comm>(comm)?);
                 buf.check(count, datatype.committed()?)?;
                 let (mode, raiser) = (Mode::$mode, Raiser::Comm(comm));
+                mode.check(peer, tag, &found)?;
                 let plan = Plan { mode, buf, count, datatype, peer, tag, comm: found };
                 request::persistent(plan, raiser)
             }

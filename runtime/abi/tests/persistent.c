@@ -110,6 +110,12 @@ static void errors(void)
     FAILS(MPI_ERR_TYPE, MPI_Send_init(&value, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_SELF, &request));
     FAILS(MPI_ERR_COMM, MPI_Recv_init(&value, 1, MPI_INT, 0, 0, MPI_COMM_NULL, &request));
     FAILS(MPI_ERR_BUFFER, MPI_Send_init(NULL, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request));
+    /* A wrong rank or tag is refused by the call that has it, not by a later start. */
+    FAILS(MPI_ERR_RANK, MPI_Send_init(&value, 1, MPI_INT, 1, 0, MPI_COMM_SELF, &request));
+    FAILS(MPI_ERR_RANK, MPI_Bsend_init(&value, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &request));
+    FAILS(MPI_ERR_RANK, MPI_Recv_init(&value, 1, MPI_INT, -9, 0, MPI_COMM_SELF, &request));
+    FAILS(MPI_ERR_TAG, MPI_Ssend_init(&value, 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_SELF, &request));
+    FAILS(MPI_ERR_TAG, MPI_Recv_init(&value, 1, MPI_INT, 0, -9, MPI_COMM_SELF, &request));
     OK(MPI_Startall(0, NULL));
 }
 
