@@ -132,15 +132,6 @@ impl Attached {
         Ok(())
     }
 
-    /// Waits until all messages have been sent.
-    fn drain(&mut self) -> Result<()> {
-        let sends: Vec<&dyn Waitable> =
-            self.messages.iter().map(|message| &message.sending as &dyn Waitable).collect();
-        longshore::wait_all(&sends)?;
-        self.messages.clear();
-        Ok(())
-    }
-
     /// Checks that there is room for a message of so many bytes.
     fn check(&self, cost: i64) -> Result<()> {
         let used: i64 = self.messages.iter().map(|message| message.cost).sum();
@@ -219,21 +210,18 @@ fn attach(owner: Owner, buffer: Buffer, size: i64) -> Result<()> {
 
 /// A request that is complete when the messages that are in a buffer now have been sent.
 fn flush_by_request(owner: Owner) -> Result<Handle> {
-    let mut attached = lock(&ATTACHED);
-    let messages = attached.get_mut(&owner).map(|buffer| std::mem::take(&mut buffer.messages));
-    let split = messages.into_iter().flatten().map(|message| (message.sending, message.copy));
-    let (sends, copies) = split.unzip();
+    let (sends, copies) =
+        take(owner).into_iter().map(|message| (message.sending, message.copy)).unzip();
     request::made(Operation::Flush(sends, copies), Raiser::Own, None)
 }
 
 /// Waits for a buffer's messages, and returns its address and size. The address is null if there is
 /// no buffer.
 fn detach(owner: Owner) -> Result<(Address, i64)> {
-    // Out of the lock, since other threads may have to send what the messages wait for.
-    let Some(mut buffer) = lock(&ATTACHED).remove(&owner) else {
+    let Some(buffer) = lock(&ATTACHED).remove(&owner) else {
         return Ok((Address::new(ptr::null_mut()), 0));
     };
-    buffer.drain()?;
+    drain(&buffer.messages)?;
     let size = if buffer.is_automatic() { 0 } else { buffer.size };
     Ok((buffer.address, size))
 }
@@ -248,8 +236,22 @@ fn detach_to(room: Address, owner: Owner) -> Result<i64> {
     Ok(size)
 }
 
+/// Waits until messages have been sent.
+fn drain(messages: &[Message]) -> Result<()> {
+    let sends: Vec<&dyn Waitable> =
+        messages.iter().map(|message| &message.sending as &dyn Waitable).collect();
+    Ok(longshore::wait_all(&sends)?)
+}
+
+/// The messages that are in a buffer now. Calls wait for them out of the lock, since other threads
+/// may have to send what the messages wait for.
+fn take(owner: Owner) -> Vec<Message> {
+    let mut attached = lock(&ATTACHED);
+    attached.get_mut(&owner).map_or_else(Vec::new, |buffer| std::mem::take(&mut buffer.messages))
+}
+
 fn flush(owner: Owner) -> Result<()> {
-    lock(&ATTACHED).get_mut(&owner).map_or(Ok(()), Attached::drain)
+    drain(&take(owner))
 }
 
 pub fn buffer_attach(buffer: Buffer, size: i64) -> Result<()> {
