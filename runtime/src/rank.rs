@@ -24,8 +24,8 @@ use crate::window::Allocation;
 ///
 /// There is no global state, so several ranks can live in one process: see [`sim`](crate::sim).
 ///
-/// Several threads of a rank may make calls at the same time, as under MPI_THREAD_MULTIPLE. Only one
-/// thread at a time can use a window, which the compiler enforces.
+/// Several threads of a rank may make calls at the same time, as under MPI_THREAD_MULTIPLE. Only
+/// one thread at a time can use a window, which the compiler enforces.
 ///
 /// ```
 /// let rank = longshore::init()?; // without a launcher: a job of one

@@ -7,7 +7,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use longshore::{Assert, LockType, Op, Raw, Result};
+use longshore::{Assert, LockType, Op, Raw, Result, Type};
 
 use crate::call::raise;
 use crate::datatype::compiled;
@@ -22,6 +22,13 @@ use crate::window::Win;
 #[inline(always)]
 fn calls(win: Handle) -> Option<Raw<'static>> {
     Some(borrow_object::<Win>(win)?.alone()?.raw())
+}
+
+/// The compiled types of both sides, which mostly are one.
+#[inline(always)]
+fn both(datatype: Handle, target_type: Handle) -> Option<(&'static Type, &'static Type)> {
+    let own = compiled(datatype)?;
+    Some((own, if target_type == datatype { own } else { compiled(target_type)? }))
 }
 
 /// The code of a call that was made.
@@ -58,7 +65,7 @@ pub unsafe fn put(
     target_type: Handle,
     win: Handle,
 ) -> Option<c_int> {
-    let (own, target, calls) = (compiled(datatype)?, compiled(target_type)?, calls(win)?);
+    let ((own, target), calls) = (both(datatype, target_type)?, calls(win)?);
     if !is_usual(origin, rank) {
         return None;
     }
@@ -81,7 +88,7 @@ pub unsafe fn get(
     target_type: Handle,
     win: Handle,
 ) -> Option<c_int> {
-    let (own, target, calls) = (compiled(datatype)?, compiled(target_type)?, calls(win)?);
+    let ((own, target), calls) = (both(datatype, target_type)?, calls(win)?);
     if !is_usual(result, rank) {
         return None;
     }
@@ -105,7 +112,7 @@ pub unsafe fn accumulate(
     op: Handle,
     win: Handle,
 ) -> Option<c_int> {
-    let (own, target, calls) = (compiled(datatype)?, compiled(target_type)?, calls(win)?);
+    let ((own, target), calls) = (both(datatype, target_type)?, calls(win)?);
     if !is_usual(origin, rank) || target_count == 0 || is_counted(datatype) {
         return None;
     }

@@ -184,7 +184,7 @@ static void moved(int is_alone)
     free(memory);
 }
 
-/* A program that unmaps its memory before it frees the window breaks a rule, but nothing crashes. */
+/* A program that unmaps its memory before it frees the window breaks a rule, but doesn't crash. */
 static void unmapped(void)
 {
     enum { BYTES = 1 << 20 };

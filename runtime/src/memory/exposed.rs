@@ -10,7 +10,6 @@ use nix::sys::mman::{MmapAdvise, madvise};
 use nix::unistd::{SysconfVar, sysconf};
 
 use super::held::Memory;
-use super::placed::Placed;
 use super::span::Span;
 use crate::error::Result;
 
@@ -25,10 +24,10 @@ enum Owner {
         mapping: Arc<Mapping>,
     },
     User(Box<dyn Any + Send>),
-    /// The user's memory, which is an allocation in the segment.
+    /// The user's memory, which is an allocation in the segment, and what keeps that.
     Placed {
         held: Box<dyn Any + Send>,
-        _placed: Arc<Placed>,
+        _keeper: Arc<dyn Any + Send + Sync>,
     },
     /// The user's memory, while its bytes are in a part of the segment.
     Moved {
@@ -74,9 +73,9 @@ impl Exposed {
     }
 
     /// Keeps the allocation that the user's memory is.
-    pub(crate) fn placed_in(self, placed: Arc<Placed>) -> Exposed {
+    pub(crate) fn placed_in(self, keeper: Arc<dyn Any + Send + Sync>) -> Exposed {
         let owner = match self.owner {
-            Owner::User(held) => Owner::Placed { held, _placed: placed },
+            Owner::User(held) => Owner::Placed { held, _keeper: keeper },
             owner => owner,
         };
         Exposed { owner, ..self }

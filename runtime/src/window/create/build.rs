@@ -204,8 +204,8 @@ impl Targets<'_> {
 
 /// Lets a thread answer peers that reach this rank's memory by messages.
 fn answer_peers(process: &Arc<Process>, peers: &Peers, flavor: Flavor, paged: bool) -> Result<()> {
-    // An attachment may be out of direct reach, and so are partial pages. And this rank may reach the memory of a like rank
-    // that doesn't reach its own.
+    // An attachment may be out of direct reach, and partial pages are. And this rank may reach the
+    // memory of a like rank that doesn't reach its own.
     let is_private = peers.own().location == Location::Private;
     let is_reached = flavor != Flavor::Dynamic && !is_private && !paged;
     let others = |route| peers.has_other_by(route);
