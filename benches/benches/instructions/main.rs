@@ -11,6 +11,9 @@
 //!
 //!     valgrind --tool=callgrind target/release/deps/instructions-... --path "put 8 B" 10000
 //!
+//! Paths by C are those of a program that `LONGSHORE_MPICC` compiles, the mpicc of an installed
+//! release build. Without it they are left out.
+//!
 //! CPUID selects the kernels. Valgrind 3.19 doesn't report AVX-512, so the AVX2 kernels are
 //! counted.
 
@@ -18,9 +21,10 @@ mod paths;
 mod recorded;
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::process::Command;
 
-use paths::{Outcome, PATHS, Path};
+use paths::{Outcome, PATHS, Path, Work};
 use recorded::{Recorded, Verdict};
 
 fn main() -> Outcome {
@@ -55,21 +59,45 @@ fn compare() -> Outcome {
 }
 
 fn count_all() -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
-    PATHS.iter().map(|path| Ok((path.name, count(path)?))).collect()
+    let program = program_in_c()?;
+    if program.is_none() {
+        println!("LONGSHORE_MPICC isn't set: the paths by C are left out");
+    }
+    let is_there = |path: &&Path| program.is_some() || !matches!(path.work, Work::C(_));
+    let counted = |path: &Path| Ok((path.name, count(path, program.as_ref())?));
+    PATHS.iter().filter(is_there).map(counted).collect()
+}
+
+/// The program of the paths by C, compiled; `None` without a compiler for it.
+fn program_in_c() -> Result<Option<PathBuf>, Box<dyn Error>> {
+    let Ok(compiler) = std::env::var("LONGSHORE_MPICC") else { return Ok(None) };
+    let source: PathBuf =
+        [env!("CARGO_MANIFEST_DIR"), "benches", "instructions", "path.c"].iter().collect();
+    let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("path");
+    let ended = Command::new(&compiler).arg("-O2").arg(source).arg("-o").arg(&program).status();
+    match ended.map_err(|error| format!("{}: {error}", compiler))?.success() {
+        true => Ok(Some(program)),
+        false => Err(format!("{} can't compile path.c", compiler).into()),
+    }
 }
 
 /// The instructions of one call.
-fn count(path: &Path) -> Result<f64, Box<dyn Error>> {
-    let (once, twice) = (collect(path, path.calls)?, collect(path, 2 * path.calls)?);
+fn count(path: &Path, program: Option<&PathBuf>) -> Result<f64, Box<dyn Error>> {
+    let collect = |calls| collect(path, program, calls);
+    let (once, twice) = (collect(path.calls)?, collect(2 * path.calls)?);
     Ok((twice as f64 - once as f64) / f64::from(path.calls))
 }
 
 /// The instructions of a process that makes `calls` calls.
-fn collect(path: &Path, calls: u32) -> Result<u64, Box<dyn Error>> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(std::env::current_exe()?)
-        .args(["--path", path.name, &calls.to_string()])
+fn collect(path: &Path, program: Option<&PathBuf>, calls: u32) -> Result<u64, Box<dyn Error>> {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    match (&path.work, program) {
+        (Work::C(name), Some(program)) => command.arg(program).arg(name),
+        _ => command.arg(std::env::current_exe()?).args(["--path", path.name]),
+    };
+    let output = command
+        .arg(calls.to_string())
         .output()
         .map_err(|error| format!("valgrind can't be started: {error}"))?;
     let text = String::from_utf8_lossy(&output.stderr);

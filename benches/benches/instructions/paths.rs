@@ -31,6 +31,8 @@ pub enum Work {
     Message(Architecture, fn(&mut Side<'_>, u32) -> Result<()>),
     /// Runs without a job.
     Alone(fn(u32) -> Outcome),
+    /// A path of the program in C, by its name there.
+    C(&'static str),
 }
 
 /// A rank of the job.
@@ -45,7 +47,7 @@ const DOUBLES: i64 = 4096;
 const VALUE: [f64; 1] = [1.5];
 
 /// The hottest paths: those of the calls that programs make most often.
-pub const PATHS: [Path; 15] = [
+pub const PATHS: [Path; 18] = [
     Path { name: "put 8 B", calls: 10_000, work: Work::Direct(puts) },
     Path { name: "get 8 B", calls: 10_000, work: Work::Direct(gets) },
     Path { name: "put 8 B, flush", calls: 10_000, work: Work::Direct(put_and_flush) },
@@ -69,6 +71,9 @@ pub const PATHS: [Path; 15] = [
     Path { name: "pack 1024 doubles, stride 2", calls: 200, work: Work::Alone(pack) },
     Path { name: "unpack 256 structs of s390x", calls: 50, work: Work::Alone(unpack) },
     Path { name: "make and commit a vector", calls: 200, work: Work::Alone(commit) },
+    Path { name: "put 8 B by C", calls: 10_000, work: Work::C("put") },
+    Path { name: "get 8 B by C", calls: 10_000, work: Work::C("get") },
+    Path { name: "put 8 B, flush by C", calls: 10_000, work: Work::C("flush") },
 ];
 
 impl Path {
@@ -76,6 +81,7 @@ impl Path {
     pub fn run(&self, calls: u32) -> Outcome {
         match self.work {
             Work::Alone(work) => work(calls),
+            Work::C(_) => Err("the program in C runs this path".into()),
             Work::Direct(work) => job(Routes::Best, Architecture::NATIVE, work, calls),
             Work::Message(architecture, work) => job(Routes::Message, architecture, work, calls),
         }

@@ -96,7 +96,10 @@ impl Recorded {
     pub fn judge(&self, path: &str, count: f64) -> (String, Verdict) {
         let (other, tolerance) = self.standard();
         let recorded = other.and_then(|other| self.counts[other].get(path));
-        let Some(recorded) = recorded else {
+        let by_others = || self.counts.values().rev().find_map(|counts| counts.get(path));
+        let recorded = recorded.map(|count| (count, tolerance));
+        let recorded = recorded.or_else(|| Some((by_others()?, TOLERANCE_OF_OTHERS)));
+        let Some((recorded, tolerance)) = recorded else {
             return (format!("{path:40} {count:>9.0}   not recorded"), Verdict::More);
         };
         let change = count / recorded - 1.0;
