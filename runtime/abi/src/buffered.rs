@@ -2,26 +2,25 @@
 //!
 //! A message is copied to memory of its own. The buffer that the program attaches bounds how many
 //! bytes may be copied at a time, and nothing is written to it.
-#![allow(unsafe_code)]
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::Mutex;
 
-use longshore::{Class, Destination, Given, Pointed, Sending, Waitable};
+use longshore::{Class, Pointed, Sending, Waitable};
 
 use crate::arg::{Address, Buffer};
 use crate::communicator::Comm;
 use crate::constants::{BSEND_OVERHEAD, PROC_NULL};
+use crate::copied::Copied;
 use crate::datatype::Type;
 use crate::fault::{Fault, Raiser, Result};
 use crate::handle::Handle;
 use crate::lock::lock;
+use crate::request;
 use crate::request::Operation;
 use crate::status::Status;
-use crate::{request, state};
 
 /// MPI_BUFFER_AUTOMATIC: a buffer without bounds.
 const AUTOMATIC: usize = 2;
@@ -56,65 +55,6 @@ struct Message {
 }
 
 static ATTACHED: Mutex<BTreeMap<Owner, Attached>> = Mutex::new(BTreeMap::new());
-
-/// A copy of the elements of a call.
-pub struct Copied {
-    start: NonNull<u8>,
-    layout: Layout,
-    /// The place of displacement 0.
-    place: *mut u8,
-    /// The number of their bytes without gaps.
-    bytes: i64,
-}
-
-// SAFETY: the memory is its own, and its addresses are used only for what the sends read.
-unsafe impl Send for Copied {}
-
-impl Copied {
-    /// Copies elements, with the gaps that their type has.
-    pub fn of(from: Buffer, count: i64, datatype: &longshore::Type) -> Result<Copied> {
-        let alone = state::state()?.rank().alone();
-        let mut packed = vec![0; alone.pack_size(count, datatype)? as usize];
-        alone.pack(from.origin(count, datatype)?, &mut packed, &mut 0)?;
-        let bounds = datatype.bounds();
-        let last = (count - 1).max(0).checked_mul(bounds.ub - bounds.lb);
-        let reach = last.and_then(|last| {
-            let start = bounds.true_lb.checked_add(last.min(0))?;
-            Some((start, bounds.true_ub.checked_add(last.max(0))?.checked_sub(start)?))
-        });
-        let too_long = || {
-            let what = format!("there is no memory for a copy of {count} elements");
-            Fault::new(Class::NoMem, what)
-        };
-        let (start, len) = reach.ok_or_else(too_long)?;
-        // No memory has no address.
-        let len = usize::try_from(len).map_err(|_| too_long())?.max(1);
-        let layout = Layout::from_size_align(len, 16).map_err(|_| too_long())?;
-        // SAFETY: the layout has a size.
-        let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(too_long)?;
-        let place = memory.as_ptr().wrapping_offset(-(start as isize));
-        let copy = Copied { start: memory, layout, place, bytes: packed.len() as i64 };
-        // SAFETY: the memory has the bytes of all elements, from the first one on, and nobody else
-        // knows it yet.
-        let room = unsafe { Destination::raw(place, count, datatype) };
-        alone.unpack(&packed, &mut 0, room)?;
-        Ok(copy)
-    }
-
-    /// The elements, for a send that this value outlives.
-    pub fn given(&self, count: i64, datatype: &longshore::Type) -> Given<Pointed> {
-        // SAFETY: the memory is initialized and stays until this value is dropped, before which
-        // its holders drop the send. Nobody writes it.
-        unsafe { Given::raw(self.place, count, datatype) }
-    }
-}
-
-impl Drop for Copied {
-    fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) };
-    }
-}
 
 impl Attached {
     /// Whether its size means nothing: MPI_BUFFER_AUTOMATIC.
@@ -169,7 +109,7 @@ pub fn bsend(
     };
     buffer.clean()?;
     let copy = Copied::of(buf, count, datatype)?;
-    let cost = copy.bytes + i64::from(BSEND_OVERHEAD);
+    let cost = copy.bytes() + i64::from(BSEND_OVERHEAD);
     buffer.check(cost)?;
     let sending = comm.inner().isend(copy.given(count, datatype), dest, tag)?;
     buffer.messages.push(Message { sending, cost, copy });

@@ -11,7 +11,6 @@ use crate::constants::{PROC_NULL, UNDEFINED};
 use crate::fault::{Fault, Result};
 use crate::handle::Handle;
 use crate::object::Card;
-use crate::topology::{Topology, lacking};
 
 /// A grid of the ranks of a communicator, in row-major order: the last coordinate varies fastest.
 pub struct Grid {
@@ -95,10 +94,7 @@ impl Grid {
 }
 
 fn grid(comm: &Comm) -> Result<&Grid> {
-    match comm.topology() {
-        Some(Topology::Grid(grid)) => Ok(grid),
-        _ => Err(lacking("grid")),
-    }
+    comm.needed_topology("grid")
 }
 
 /// Checks that an array has room for what a call writes.
@@ -120,7 +116,7 @@ pub fn cart_create(
     let rank = comm.inner().rank();
     let color = (rank < grid.nodes()).then_some(0);
     let inner = comm.inner().split(color, rank)?;
-    with_topology(comm, inner, Card::default(), Some(Arc::new(Topology::Grid(grid))))
+    with_topology(comm, inner, Card::default(), Some(Arc::new(grid)))
 }
 
 /// The grids of the dimensions that remain.
@@ -140,7 +136,7 @@ pub fn cart_sub(comm: &Comm, remain: List<c_int>) -> Result<Handle> {
     // Ranks with the same coordinates in the other dimensions are together.
     let ((_, color), (sub, key)) = (part(false), part(true));
     let inner = comm.inner().split(Some(color), key)?;
-    with_topology(comm, inner, Card::default(), Some(Arc::new(Topology::Grid(sub))))
+    with_topology(comm, inner, Card::default(), Some(Arc::new(sub)))
 }
 
 pub fn cartdim_get(comm: &Comm) -> Result<c_int> {

@@ -1,5 +1,6 @@
 //! Communicators (MPI-5.0 section 7.4).
 
+use std::any::Any;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -13,20 +14,21 @@ use crate::constants::{
 use crate::errhandler::Errhandler;
 use crate::fault::{Fault, Result};
 use crate::group::{Group, compared};
-use crate::handle::{Handle, Kind, Object, find, insert, remove};
+use crate::handle::{Handle, Kind, Object, find, insert};
 use crate::info::{self, Info, Pairs};
 use crate::keyval::{Attributes, Holder};
 use crate::lock::lock;
 use crate::object::Card;
-use crate::status::Status;
-use crate::topology::Topology;
-use crate::{buffered, codes, constants, group, keyval, request, state};
+use crate::{codes, constants, group, keyval, state};
+
+/// How a communicator's ranks are arranged: a grid or a graph.
+pub type Topology = Arc<dyn Any + Send + Sync>;
 
 /// A communicator.
 pub struct Comm {
     inner: Communicator,
     card: Card,
-    topology: Option<Arc<Topology>>,
+    topology: Option<Topology>,
 }
 
 impl Object for Comm {
@@ -101,8 +103,17 @@ impl Comm {
         &self.card
     }
 
-    pub fn topology(&self) -> Option<&Topology> {
-        self.topology.as_deref()
+    /// Its topology, if that is of this kind.
+    pub fn topology<T: Any>(&self) -> Option<&T> {
+        self.topology.as_deref()?.downcast_ref()
+    }
+
+    /// The topology of this kind, for a call that needs it.
+    pub fn needed_topology<T: Any>(&self, kind: &str) -> Result<&T> {
+        self.topology().ok_or_else(|| {
+            let what = format!("the communicator has no {kind}: make one that has");
+            Fault::new(Class::Topology, what)
+        })
     }
 }
 
@@ -129,7 +140,7 @@ pub fn with_topology(
     parent: &Comm,
     inner: Option<Communicator>,
     card: Card,
-    topology: Option<Arc<Topology>>,
+    topology: Option<Topology>,
 ) -> Result<Handle> {
     let Some(inner) = inner else { return Ok(COMM_NULL) };
     card.set_errhandler(parent.card.errhandler());
@@ -156,18 +167,8 @@ pub fn comm_dup_with_info(handle: Handle, info: Option<&Info>) -> Result<Handle>
     dup(handle, info)
 }
 
-/// A duplicate, and the request that is complete when it is there: it is complete at once.
-pub fn comm_idup(handle: Handle) -> Result<(Handle, Handle)> {
-    comm_idup_with_info(handle, None)
-}
-
-pub fn comm_idup_with_info(handle: Handle, info: Option<&Info>) -> Result<(Handle, Handle)> {
-    let made = dup(handle, info)?;
-    Ok((made, request::complete(Status::EMPTY)?))
-}
-
 /// The copy functions come first: one that fails does so before other ranks are involved.
-fn dup(handle: Handle, info: Option<&Info>) -> Result<Handle> {
+pub fn dup(handle: Handle, info: Option<&Info>) -> Result<Handle> {
     let comm = find::<Comm>(handle)?;
     let card = Card::with_attributes(keyval::copy(&*comm, handle)?);
     take_hints(&card, info);
@@ -253,23 +254,6 @@ fn shared(comm: &Comm, key: c_int) -> Result<Option<Communicator>> {
     let alike = host.split_type(Some(SplitType::Architecture), 0)?;
     host.free()?;
     Ok(alike)
-}
-
-/// Attributes are deleted first. A delete function that fails leaves the communicator as it is.
-pub fn comm_free(handle: &mut Handle) -> Result<()> {
-    let comm = find::<Comm>(*handle)?;
-    if handle.is_predefined() {
-        let what = format!("{} exists as long as the job: it can't be freed", comm.card.name());
-        return Err(Fault::new(Class::Comm, what));
-    }
-    keyval::clear(&*comm, *handle)?;
-    buffered::end(&comm)?;
-    remove::<Comm>(handle)?;
-    Ok(comm.inner.share().free()?)
-}
-
-pub fn comm_disconnect(handle: &mut Handle) -> Result<()> {
-    comm_free(handle)
 }
 
 pub fn comm_set_name(comm: &Comm, name: &str) -> Result<()> {

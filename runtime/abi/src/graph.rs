@@ -11,7 +11,6 @@ use crate::constants::UNDEFINED;
 use crate::fault::{Fault, Result};
 use crate::handle::Handle;
 use crate::object::Card;
-use crate::topology::{Topology, lacking};
 
 /// The address MPI_UNWEIGHTED, in place of weights.
 const UNWEIGHTED: usize = 10;
@@ -82,17 +81,11 @@ impl Graph {
 }
 
 fn graph(comm: &Comm) -> Result<&Graph> {
-    match comm.topology() {
-        Some(Topology::Graph(graph)) => Ok(graph),
-        _ => Err(lacking("graph of MPI_Graph_create")),
-    }
+    comm.needed_topology("graph of MPI_Graph_create")
 }
 
 fn neighbors(comm: &Comm) -> Result<&Neighbors> {
-    match comm.topology() {
-        Some(Topology::Neighbors(neighbors)) => Ok(neighbors),
-        _ => Err(lacking("graph of MPI_Dist_graph_create")),
-    }
+    comm.needed_topology("graph of MPI_Dist_graph_create")
 }
 
 /// Writes the values for which a program has room.
@@ -114,7 +107,7 @@ pub fn graph_create(
     let graph = Graph::new(count, index, edges, comm.inner().size())?;
     let rank = comm.inner().rank();
     let inner = comm.inner().split((rank < nodes).then_some(0), rank)?;
-    with_topology(comm, inner, Card::default(), Some(Arc::new(Topology::Graph(graph))))
+    with_topology(comm, inner, Card::default(), Some(Arc::new(graph)))
 }
 
 pub fn graph_map(
@@ -220,7 +213,7 @@ fn agreed<T>(comm: &Comm, given: Result<T>) -> Result<T> {
 /// A communicator of the same ranks with a topology.
 fn made(comm: &Comm, neighbors: Neighbors) -> Result<Handle> {
     let inner = comm.inner().split(Some(0), comm.inner().rank())?;
-    with_topology(comm, inner, Card::default(), Some(Arc::new(Topology::Neighbors(neighbors))))
+    with_topology(comm, inner, Card::default(), Some(Arc::new(neighbors)))
 }
 
 #[allow(clippy::too_many_arguments)] // MPI's

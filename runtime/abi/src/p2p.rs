@@ -5,9 +5,9 @@ use std::ffi::c_int;
 use longshore::Communicator;
 
 use crate::arg::{Buffer, Room};
-use crate::buffered::Copied;
 use crate::communicator::Comm;
 use crate::constants::PROC_NULL;
+use crate::copied::Copied;
 use crate::datatype::Type;
 use crate::envelope;
 use crate::fault::Raiser;

@@ -44,7 +44,7 @@ impl Mode {
 }
 
 /// The message that a persistent request starts each time.
-pub struct Plan {
+struct Message {
     mode: Mode,
     buf: Buffer,
     count: i64,
@@ -54,14 +54,10 @@ pub struct Plan {
     comm: Arc<Comm>,
 }
 
-impl Plan {
-    pub fn comm(&self) -> &Arc<Comm> {
-        &self.comm
-    }
-
+impl Message {
     /// Starts the message.
-    pub fn start(&self) -> Result<Operation> {
-        let &Plan { mode, buf, count, peer, tag, .. } = self;
+    fn start(&self) -> Result<Operation> {
+        let &Message { mode, buf, count, peer, tag, .. } = self;
         let comm = self.comm.inner();
         if let Mode::Buffered = mode {
             buffered::bsend(buf, count, &self.datatype, peer, tag, &self.comm)?;
@@ -91,8 +87,9 @@ macro_rules! inits {
                 buf.check(count, datatype.committed()?)?;
                 let (mode, raiser) = (Mode::$mode, Raiser::Comm(comm));
                 mode.check(peer, tag, &found)?;
-                let plan = Plan { mode, buf, count, datatype, peer, tag, comm: found };
-                request::persistent(plan, raiser)
+                let comm = found.clone();
+                let message = Message { mode, buf, count, datatype, peer, tag, comm };
+                request::persistent(Box::new(move || message.start()), raiser, found)
             }
         )*
     };

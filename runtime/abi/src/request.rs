@@ -9,15 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use longshore::{Class, Pointed, Receiving, Sending, Waitable};
 
 use crate::arg::{List, Room};
-use crate::buffered::Copied;
 use crate::communicator::Comm;
 use crate::constants::{ERR_IN_STATUS, REQUEST_NULL, UNDEFINED};
+use crate::copied::Copied;
 use crate::envelope;
 use crate::fault::Raiser;
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind, Object, find, insert, remove};
 use crate::lock::lock;
-use crate::persistent::Plan;
 use crate::status::Status;
 
 /// A request.
@@ -30,6 +29,9 @@ pub struct Request {
     /// The communicator of a message, which may be freed before the request completes.
     comm: Option<Arc<Comm>>,
 }
+
+/// Starts the operation of a persistent request.
+pub type Plan = Box<dyn Fn() -> Result<Operation> + Send + Sync>;
 
 /// What a request stands for.
 pub enum Operation {
@@ -78,9 +80,9 @@ pub fn complete(status: Status) -> Result<Handle> {
 }
 
 /// A handle of a persistent request, which isn't started.
-pub fn persistent(plan: Plan, raiser: Raiser) -> Result<Handle> {
-    let (operation, comm) = (Mutex::new(Operation::Inactive), Some(plan.comm().clone()));
-    insert(Arc::new(Request { operation, plan: Some(plan), raiser, comm }))
+pub fn persistent(plan: Plan, raiser: Raiser, comm: Arc<Comm>) -> Result<Handle> {
+    let (operation, plan, comm) = (Mutex::new(Operation::Inactive), Some(plan), Some(comm));
+    insert(Arc::new(Request { operation, plan, raiser, comm }))
 }
 
 impl Request {
@@ -97,7 +99,7 @@ impl Request {
         };
         let mut operation = self.operation()?;
         match *operation {
-            Operation::Inactive => *operation = plan.start().map_err(|e| e.on(self.raiser))?,
+            Operation::Inactive => *operation = plan().map_err(|e| e.on(self.raiser))?,
             _ => return refused("the request is active: complete it before it is started again"),
         }
         Ok(())

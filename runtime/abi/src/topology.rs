@@ -13,28 +13,12 @@ use crate::constants::{CART, DIST_GRAPH, GRAPH, UNDEFINED};
 use crate::fault::{Fault, Result};
 use crate::graph::{Graph, Neighbors};
 
-/// The topology of a communicator.
-pub enum Topology {
-    /// A grid, of MPI_Cart_create.
-    Grid(Grid),
-    /// A graph that every rank knows, of MPI_Graph_create.
-    Graph(Graph),
-    /// A graph of which each rank knows its neighbours, of MPI_Dist_graph_create.
-    Neighbors(Neighbors),
-}
-
-/// The error of a call that needs another topology.
-pub fn lacking(kind: &str) -> Fault {
-    let what = format!("the communicator has no {kind}: make one that has");
-    Fault::new(Class::Topology, what)
-}
-
 pub fn topo_test(comm: &Comm) -> Result<c_int> {
-    Ok(match comm.topology() {
-        None => UNDEFINED,
-        Some(Topology::Grid(_)) => CART,
-        Some(Topology::Graph(_)) => GRAPH,
-        Some(Topology::Neighbors(_)) => DIST_GRAPH,
+    Ok(match () {
+        () if comm.topology::<Grid>().is_some() => CART,
+        () if comm.topology::<Graph>().is_some() => GRAPH,
+        () if comm.topology::<Neighbors>().is_some() => DIST_GRAPH,
+        () => UNDEFINED,
     })
 }
 

@@ -1,4 +1,5 @@
-/* Topologies: grids, graphs, and graphs of which each rank knows its neighbours (MPI-5.0 chapter 8). */
+/* Topologies: grids, graphs, and graphs of which each rank knows its neighbours (MPI-5.0 chapter
+ * 8). */
 #include "check.h"
 
 static void grids(void) {

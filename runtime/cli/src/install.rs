@@ -70,8 +70,8 @@ pub fn prefix() -> io::Result<PathBuf> {
     })
 }
 
-/// Installs everything under a folder that is there. `library` is that of the C interface; `None` is
-/// the one beside this command.
+/// Installs everything under a folder that is there. `library` is that of the C interface; `None`
+/// is the one beside this command.
 ///
 /// # Errors
 /// A file that can't be written or found, with its path.

@@ -1,0 +1,37 @@
+//! Communicators that are made or freed with requests and buffers (MPI-5.0 section 7.4).
+
+use longshore::Class;
+
+use crate::communicator::{Comm, dup};
+use crate::fault::{Fault, Result};
+use crate::handle::{Handle, find, remove};
+use crate::info::Info;
+use crate::status::Status;
+use crate::{buffered, keyval, request};
+
+/// A duplicate, and the request that is complete when it is there: it is complete at once.
+pub fn comm_idup(handle: Handle) -> Result<(Handle, Handle)> {
+    comm_idup_with_info(handle, None)
+}
+
+pub fn comm_idup_with_info(handle: Handle, info: Option<&Info>) -> Result<(Handle, Handle)> {
+    let made = dup(handle, info)?;
+    Ok((made, request::complete(Status::EMPTY)?))
+}
+
+/// Attributes are deleted first. A delete function that fails leaves the communicator as it is.
+pub fn comm_free(handle: &mut Handle) -> Result<()> {
+    let comm = find::<Comm>(*handle)?;
+    if handle.is_predefined() {
+        let what = format!("{} exists as long as the job: it can't be freed", comm.card().name());
+        return Err(Fault::new(Class::Comm, what));
+    }
+    keyval::clear(&*comm, *handle)?;
+    buffered::end(&comm)?;
+    remove::<Comm>(handle)?;
+    Ok(comm.inner().share().free()?)
+}
+
+pub fn comm_disconnect(handle: &mut Handle) -> Result<()> {
+    comm_free(handle)
+}
