@@ -30,7 +30,7 @@ pub(crate) struct Cover {
     start: NonNull<u8>,
     len: NonZeroUsize,
     /// Where they lie in the segment.
-    offset: i64,
+    offset: libc::off_t,
     segment: RawFd,
 }
 
@@ -57,7 +57,7 @@ impl Cover {
         if !is_alone() || !is_mapped(start.as_ptr().addr(), len.get(), Kind::Plain) {
             return None;
         }
-        let offset = i64::try_from(offset).ok()?;
+        let offset = libc::off_t::try_from(offset).ok()?;
         let cover = Cover { start, len, offset, segment: segment.as_fd().as_raw_fd() };
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a new mapping at an address that the system chooses touches no memory.
