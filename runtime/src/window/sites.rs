@@ -34,7 +34,8 @@ impl Sites {
 
     #[cold]
     fn begin(&self, number: u64, caller: Caller, forget: impl FnOnce()) {
-        // A run has an operation at least, so the first of so many has none in flight.
+        // A run has an operation at least, so the first of so many has none in flight, where
+        // answers come in order.
         if self.0.borrow().runs.len() as u64 > OUTSTANDING {
             forget();
             let mut sites = self.0.borrow_mut();
