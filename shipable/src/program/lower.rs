@@ -315,7 +315,8 @@ fn structure(
     let mut shared: Option<HashMap<u32, Op>> = None;
     grow(ops, each);
     let mut runs = Runs { ops, last: None };
-    for (child, length, place) in members {
+    // A form that a peer sent may have empty members.
+    for (child, length, place) in members.filter(|(_, length, _)| *length > 0) {
         let extent = children.extent(child);
         if let Lowered::Run(run) = children.get(child) {
             if length == 1 || run.adjoins(extent) {
