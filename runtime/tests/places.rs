@@ -132,8 +132,9 @@ fn late_refusals_name_the_line_of_their_operation() {
         world.bcast(&mut address, 1).unwrap();
         let at = address[0];
         if world.rank() == 0 {
-            // The target refuses the second put. Many later operations don't hide its line. Answers
-            // come in order, except by an adversary, which may hold one until its line is forgotten.
+            // The target refuses the second put. Many later operations don't hide its line.
+            // Answers come in order, except by an adversary, which may hold one until its line is
+            // forgotten.
             let more = if std::env::var_os("LONGSHORE_ADVERSARY").is_some() { 10 } else { 400 };
             let mut bad = 0;
             let failed = window.lock_all(|epoch| {
