@@ -14,6 +14,11 @@ say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# Prints a code block of a page, by its language and its number among the blocks of that language.
+block() {
+    awk -v mark="\`\`\`$2" -v number="${3:-1}" '$0 == mark { seen++; inside = seen == number; next } /^```/ { inside = 0 } inside' "$1"
+}
+
 # Ends a step that can't run on this machine: prints the reason, and exits with a status of its own.
 SKIPPED=77
 skip() { say "skipped: $*"; exit "$SKIPPED"; }
