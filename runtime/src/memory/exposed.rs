@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use longshore_transport::{Mapping, Rdma, Registration};
 use nix::sys::mman::{MmapAdvise, madvise};
-use nix::unistd::{SysconfVar, sysconf};
 
+use super::cover::whole_pages;
 use super::held::Memory;
 use super::span::Span;
 use crate::error::Result;
@@ -147,14 +147,12 @@ impl Span {
         if self.len < WORTH {
             return;
         }
-        let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(1 << 16) as usize;
-        let skip = self.start.align_offset(page);
-        let pages = (self.len as usize).saturating_sub(skip) / page;
-        if let Some(start) = NonNull::new(self.start.wrapping_add(skip).cast()) {
+        let (skip, pages) = whole_pages(self.start.addr() as u64, self.len);
+        if let Some(start) = NonNull::new(self.start.wrapping_add(skip as usize).cast()) {
             // SAFETY: these are whole pages within the span. Its holder has the only access to it
             // and no longer needs its contents. The pages stay mapped; if the system refuses, they
             // keep their contents.
-            let _ = unsafe { madvise(start, pages * page, MmapAdvise::MADV_DONTNEED) };
+            let _ = unsafe { madvise(start, pages as usize, MmapAdvise::MADV_DONTNEED) };
         }
     }
 }
