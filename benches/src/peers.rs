@@ -110,8 +110,9 @@ impl Peer {
         let mut version = String::new();
         run(mpiexec, |line| version += &(line + "\n"))
             .map_err(|error| unusable(format!("mpiexec --version: {error}")))?;
-        let name = name(&version)
-            .ok_or_else(|| unusable("mpiexec is neither MPICH's nor Open MPI's".to_owned()))?;
+        let name = name(&version).ok_or_else(|| {
+            unusable("mpiexec is none of MPICH, Open MPI and Longshore".to_owned())
+        })?;
         for (file, text) in SOURCES {
             folder.write(file, text)?;
         }
