@@ -18,8 +18,7 @@ use crate::datatype::Type;
 use crate::fault::{Fault, Raiser, Result};
 use crate::handle::Handle;
 use crate::lock::lock;
-use crate::request;
-use crate::request::Operation;
+use crate::request::{self, Operation};
 use crate::status::Status;
 
 /// MPI_BUFFER_AUTOMATIC: a buffer without bounds.
@@ -56,6 +55,11 @@ struct Message {
 
 static ATTACHED: Mutex<BTreeMap<Owner, Attached>> = Mutex::new(BTreeMap::new());
 
+/// What calls wait for until messages have been sent.
+fn sends(messages: &[Message]) -> Vec<&dyn Waitable> {
+    messages.iter().map(|message| &message.sending as &dyn Waitable).collect()
+}
+
 impl Attached {
     /// Whether its size means nothing: MPI_BUFFER_AUTOMATIC.
     fn is_automatic(&self) -> bool {
@@ -64,9 +68,7 @@ impl Attached {
 
     /// Forgets the messages that have been sent.
     fn clean(&mut self) -> Result<()> {
-        let sends: Vec<&dyn Waitable> =
-            self.messages.iter().map(|message| &message.sending as &dyn Waitable).collect();
-        let sent = longshore::test_some(&sends)?;
+        let sent = longshore::test_some(&sends(&self.messages))?;
         // The messages before an index that goes away keep theirs.
         sent.into_iter().rev().for_each(|index| drop(self.messages.remove(index)));
         Ok(())
@@ -113,7 +115,7 @@ pub fn bsend(
     buffer.check(cost)?;
     let sending = comm.inner().isend(copy.given(count, datatype), dest, tag)?;
     buffer.messages.push(Message { sending, cost, copy });
-    buffer.clean()
+    Ok(())
 }
 
 /// The send is complete for the program as soon as the message is copied.
@@ -178,9 +180,7 @@ fn detach_to(room: Address, owner: Owner) -> Result<i64> {
 
 /// Waits until messages have been sent.
 fn drain(messages: &[Message]) -> Result<()> {
-    let sends: Vec<&dyn Waitable> =
-        messages.iter().map(|message| &message.sending as &dyn Waitable).collect();
-    Ok(longshore::wait_all(&sends)?)
+    Ok(longshore::wait_all(&sends(messages))?)
 }
 
 /// The messages that are in a buffer now. Calls wait for them out of the lock, since other threads

@@ -175,10 +175,8 @@ pub fn cart_rank(comm: &Comm, coords: List<c_int>) -> Result<c_int> {
 
 pub fn cart_coords(comm: &Comm, rank: c_int, maxdims: usize, coords: Room<c_int>) -> Result<()> {
     let grid = grid(comm)?;
-    let size = comm.inner().size();
-    if !(0..size).contains(&rank) {
-        let what = format!("there is no rank {rank} in a communicator of {size}");
-        return Err(Fault::new(Class::Rank, what));
+    if !(0..comm.inner().size()).contains(&rank) {
+        return Err(comm.no_rank(rank));
     }
     check_room(maxdims, grid.dims.len())?;
     coords.slice(grid.dims.len(), "coords")?.copy_from_slice(&grid.coordinates(rank));

@@ -103,6 +103,12 @@ impl Comm {
         &self.card
     }
 
+    /// The error of a rank that isn't in it.
+    pub fn no_rank(&self, rank: c_int) -> Fault {
+        let what = format!("there is no rank {rank} in a communicator of {}", self.inner.size());
+        Fault::new(Class::Rank, what)
+    }
+
     /// Its topology, if that is of this kind.
     pub fn topology<T: Any>(&self) -> Option<&T> {
         self.topology.as_deref()?.downcast_ref()

@@ -30,11 +30,9 @@ impl Mode {
     /// raise their error far from the call that is wrong.
     fn check(self, peer: c_int, tag: c_int, comm: &Comm) -> Result<()> {
         let is_receive = matches!(self, Mode::Receive);
-        let size = comm.inner().size();
         let is_any = is_receive && peer == ANY_SOURCE;
-        if !(0..size).contains(&peer) && peer != PROC_NULL && !is_any {
-            let what = format!("there is no rank {peer} in a communicator of {size}");
-            return Err(Fault::new(Class::Rank, what));
+        if !(0..comm.inner().size()).contains(&peer) && peer != PROC_NULL && !is_any {
+            return Err(comm.no_rank(peer));
         }
         if tag < 0 && !(is_receive && tag == ANY_TAG) {
             return Err(Fault::new(Class::Tag, format!("the tag is {tag}: tags aren't negative")));
