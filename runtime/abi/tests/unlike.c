@@ -174,7 +174,7 @@ static void lengths(void) {
     OK(MPI_Get_count(&status, MPI_INT, &count));
     CHECK(count == 1);
   } else {
-    says(code, MPI_ERR_TYPE, "message of 4 bytes");
+    says(code, MPI_ERR_TYPE, "4 MPI_BYTE at the origin, 1 MPI_INT at the target");
   }
   OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
   /* Not if only the length is right for a part of an element. */
