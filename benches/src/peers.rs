@@ -165,8 +165,12 @@ impl Peer {
         let mut command = Command::new(self.bin.join("mpiexec"));
         let is_open_mpi = self.open_mpi().is_some();
         if is_open_mpi {
-            // The program pins its ranks itself, and there may be more ranks than cores.
-            command.args(["--allow-run-as-root", "--bind-to", "none", "--oversubscribe"]);
+            // There may be more ranks than cores.
+            command.args(["--allow-run-as-root", "--oversubscribe"]);
+        }
+        // The program pins its ranks itself.
+        if is_open_mpi || self.is_own() {
+            command.args(["--bind-to", "none"]);
         }
         match (hosts > 1, is_open_mpi) {
             (false, _) => {}

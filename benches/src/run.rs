@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use longshore::job::{Routes, env};
-use longshore::launcher::{self, Control, Host, Job, Part};
+use longshore::launcher::{self, Binding, Control, Host, Job, Part};
 
 use crate::case::{Bench, Case};
 use crate::row::{Answer, Gap, Outcome, Refusal, Row};
@@ -270,8 +270,16 @@ impl Ours {
         // Long enough for every case, so only a hang reaches it.
         let each = |case: &Case| 5 * u64::from(case.rounds.div_ceil(41));
         let timeout = Some(Duration::from_secs(30 + cases.iter().map(each).sum::<u64>()));
-        let job =
-            Job { parts: vec![part], hosts: all, start, routes: route, timeout, ..Job::default() };
+        let job = Job {
+            parts: vec![part],
+            hosts: all,
+            start,
+            // The ranks pin themselves.
+            binding: Some(Binding::None),
+            routes: route,
+            timeout,
+            ..Job::default()
+        };
         let status = launcher::run(&job, &Control::none())?;
         for line in BufReader::new(fs::File::open(&answers.0)?).lines() {
             let Answer { index, outcome } = line?.parse()?;

@@ -113,6 +113,8 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
     setup.adversary = adversary;
     setup.check = check;
     setup.progress = environment.progress;
+    // A rank's own processors may be fewer, since the launcher binds it.
+    setup.processors = environment.processors.or(setup.processors);
     if setup.hosts.is_one() {
         // Jobs on several hosts prove the secret while they connect, so it must not be sent in
         // hello frames.

@@ -171,7 +171,7 @@ fn simulate(ranks: u32, options: &Options, body: Body<'_>) -> Result<()> {
     let cluster = Cluster::with_limits(ranks, options.seed, limits)?;
     let outcomes = cluster.run(|seat| {
         let mut setup = options.setup(seat.segment, Box::new(seat.link));
-        setup.spin = false;
+        setup.processors = None;
         Rank::start(setup).map(body)
     });
     outcomes.into_iter().collect()
@@ -227,7 +227,7 @@ mod tests {
         cluster.run(|seat| {
             let cut = (seat.link.rank() == 0).then_some((1, 1000));
             let link = Faulty::new(seat.link, Faults { cut, ..Faults::default() });
-            let setup = Setup { spin: false, ..Setup::new(seat.segment, Box::new(link)) };
+            let setup = Setup { processors: None, ..Setup::new(seat.segment, Box::new(link)) };
             let rank = Rank::start(setup).unwrap();
             let world = rank.world();
             if world.rank() == 0 {
@@ -251,7 +251,7 @@ mod tests {
         cluster.run(|seat| {
             let fail = (seat.link.rank() == 0).then_some(1000);
             let link = Faulty::new(seat.link, Faults { fail, ..Faults::default() });
-            let setup = Setup { spin: false, ..Setup::new(seat.segment, Box::new(link)) };
+            let setup = Setup { processors: None, ..Setup::new(seat.segment, Box::new(link)) };
             let rank = Rank::start(setup).unwrap();
             let world = rank.world();
             if world.rank() == 1 {

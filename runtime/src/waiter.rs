@@ -100,11 +100,20 @@ struct Threads {
     turn: u64,
 }
 
+/// The number of processors that this process may use.
+pub(crate) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get())
+}
+
 impl Waiter {
-    /// Spins only if the `ranks` of this host fit its cores.
-    pub(crate) fn new(rank: u32, doorbell: Arc<dyn Doorbell>, ranks: u32) -> Waiter {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let (spins, polls) = if ranks as usize <= cores { (SPINS, POLLS) } else { (0, 0) };
+    /// Spins only if the `ranks` of this host are no more than the `processors` that they may use.
+    pub(crate) fn new(
+        rank: u32,
+        doorbell: Arc<dyn Doorbell>,
+        ranks: u32,
+        processors: usize,
+    ) -> Waiter {
+        let (spins, polls) = if ranks as usize <= processors { (SPINS, POLLS) } else { (0, 0) };
         let (polls, is_rung) = (AtomicU32::new(polls), ranks > 1);
         Waiter { spins, polls, is_rung, ..Self::sleeping(rank, doorbell) }
     }

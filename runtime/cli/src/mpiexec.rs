@@ -56,6 +56,15 @@ impl Part {
                 Some("-f" | "-hostfile" | "-machinefile") => {
                     part.take("--hostfile", words.next());
                 }
+                Some("-bind-to" | "--bind-to") => {
+                    let cores = words.next().map(|cores| {
+                        let list = cores.to_str().and_then(|cores| cores.strip_prefix("user:"));
+                        list.map_or(cores.clone(), OsString::from)
+                    });
+                    part.take("--bind", cores);
+                }
+                // Permissions that nobody needs here.
+                Some("--oversubscribe" | "--allow-run-as-root") => {}
                 Some("-wdir" | "-wd" | "--wd") => part.take("--wdir", words.next()),
                 Some("-env") => {
                     let assignment = assignment(words.next(), words.next());
@@ -128,6 +137,11 @@ mod tests {
             ("--wdir /tmp -x A=1 ./a", "--wdir /tmp -x A=1 ./a"),
             ("-f hosts -n 2 ./a", "--hostfile hosts -n 2 ./a"),
             ("--hostfile hosts --wrap 0 gdb ./a", "--hostfile hosts --wrap 0 gdb ./a"),
+            ("-bind-to user:0,1 -n 2 ./a", "--bind 0,1 -n 2 ./a"),
+            (
+                "--allow-run-as-root --bind-to none --oversubscribe -np 2 ./a",
+                "--bind none -n 2 ./a",
+            ),
             ("-np", "-n"),
         ] {
             assert_eq!(translated(given), format!("longshore run {made}"), "{given}");

@@ -43,6 +43,14 @@ pub struct Arguments {
     /// Working directory of the ranks. [default: the path of the current one]
     #[arg(long, value_name = "DIR", value_parser = clap::builder::OsStringValueParser::new())]
     wdir: Option<OsString>,
+    /// Cores that each rank of a host may use: an equal share (`core`), those of a NUMA node
+    /// (`numa`), all (`none`), or processors by their numbers, assigned to ranks in turn, such as
+    /// 0,1 or 0-3,4-7. [default: core, or none where ranks are more than cores]
+    #[arg(long, value_name = "core|numa|none|LIST")]
+    bind: Option<launcher::Binding>,
+    /// Prints the host and the processors of each rank on standard error
+    #[arg(short, long)]
+    verbose: bool,
     /// Prefixes each line of output with its rank
     #[arg(long)]
     label: bool,
@@ -95,6 +103,7 @@ Examples:
   longshore run --label -n 2 ./prog : -n 2 qemu-s390x-static ./prog-s390x
   longshore run -n 4 --arch native,s390x ./prog     ranks 1 and 3 emulate a big-endian machine
   longshore run -n 4 --wrap 0 'valgrind --log-file=leaks' ./prog     rank 0 under valgrind
+  longshore run -v -n 2 --bind 0-3,4-7 ./prog     four processors for each rank
   longshore run --hostfile hosts -n 8 --output logs ./prog     a file for the output of each rank
   longshore run --host a:2,b:2 -n 4 ./prog     on two hosts, by ssh, which must not ask for a password
   longshore run --host a:2,b:2 --start 'ip netns exec' -n 4 ./prog     in two network namespaces";
@@ -173,6 +182,8 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         start: Words(start),
         agent,
         wdir: folder,
+        bind: binding,
+        verbose,
         label,
         output,
         wrap,
@@ -220,6 +231,8 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         start,
         agent,
         folder,
+        binding,
+        verbose,
         label,
         output,
         wraps,

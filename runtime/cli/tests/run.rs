@@ -2,6 +2,8 @@
 //!
 //! The ranks are shells, or this test binary, whose test `rank` plays the role in ROLE.
 
+#[path = "run/binding.rs"]
+mod binding;
 #[path = "run/deaths.rs"]
 mod deaths;
 #[path = "run/hosts.rs"]

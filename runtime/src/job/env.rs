@@ -57,6 +57,9 @@ pub const ROUTE: &str = "LONGSHORE_ROUTE";
 pub const ADVERSARY: &str = "LONGSHORE_ADVERSARY";
 /// `on` (default) or `off`, or 1 or 0: whether a thread answers peers while the program computes.
 pub const PROGRESS: &str = "LONGSHORE_PROGRESS";
+/// The number of processors that the ranks of this host may use together. If absent: those of this
+/// rank. `longshore run` sets it, since it binds ranks to some of them.
+pub const PROCESSORS: &str = "LONGSHORE_PROCESSORS";
 /// A number, or `off`: the threads that divide long transfers of datatypes. Otherwise the cores
 /// that the rank may use, divided by the ranks that share them.
 pub const THREADS: &str = "LONGSHORE_THREADS";

@@ -17,6 +17,7 @@ mod secret;
 mod words;
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::os::fd::{OwnedFd, RawFd};
 use std::str::FromStr;
 
@@ -46,6 +47,8 @@ pub struct Environment {
     pub routes: Routes,
     /// Whether a thread of this rank answers its peers while the program computes.
     pub progress: bool,
+    /// The number of processors that the ranks of this host may use together. `None`: unknown.
+    pub(crate) processors: Option<usize>,
     /// The reaction to another rank's death.
     pub on_death: OnDeath,
     /// Whether this rank checks for uses of windows that MPI leaves undefined.
@@ -233,6 +236,8 @@ impl Environment {
             routes,
             progress: optional::<Progress>(env::PROGRESS, "on or off")?.unwrap_or_default()
                 == Progress::On,
+            processors: optional::<NonZeroUsize>(env::PROCESSORS, "a number, from 1")?
+                .map(NonZeroUsize::get),
             on_death: optional(env::ON_DEATH, "end or report")?.unwrap_or_default(),
             check,
             launcher,

@@ -115,6 +115,9 @@ impl Agent {
                 return Ok(self.status());
             }
         };
+        for event in local.take_started() {
+            self.outbox.push(&event)?;
+        }
         self.look = orders.notes.and_then(|pause| Instant::now().checked_add(pause));
         loop {
             // Taken before the poll, because commands may have arrived together with the orders.

@@ -22,6 +22,7 @@ use nix::sys::socket::{ControlMessage, MsgFlags, recv, send, sendmsg};
 use nix::unistd::{AccessFlags, access, pipe2};
 
 use super::Error;
+use super::binding::{Cores, Machine};
 use super::message::{Command, Event, Member, Orders};
 use super::output::{OutputStream, write_piece};
 use super::process::{Descriptors, Process, Session};
@@ -38,7 +39,17 @@ pub(super) const LAST_READS: usize = 64;
 pub(super) struct LocalRanks {
     share: Share,
     ranks: Vec<Rank>,
+    /// [`Event::Started`] of each rank, until it is taken.
+    started: Vec<Event>,
     input: Input,
+}
+
+/// What all ranks of the host are started with.
+struct Place {
+    is_agent: bool,
+    descriptors: Descriptors,
+    /// The number of processors that they may use together.
+    processors: usize,
 }
 
 /// What every rank of the host gets when it joins the job.
@@ -105,15 +116,26 @@ impl LocalRanks {
         let mut station = LocalRanks {
             share: Share { segment: Segment::create(orders.size)?, secret: orders.secret.clone() },
             ranks: Vec::new(),
+            started: Vec::new(),
             input: Input::default(),
         };
         for like in orders.members.chunk_by(|a, b| a.program == b.program) {
             check_program(orders, &like[0])?;
         }
-        let descriptors = Descriptors::allow(orders.members.len())?;
-        for member in &orders.members {
-            let rank = station.start_rank(orders, member, is_agent, descriptors)?;
+        let machine = Machine::read()?;
+        let count = orders.members.len();
+        let bound = machine.divide(orders.binding.as_ref(), count).map_err(Error::Binding)?;
+        let place = Place {
+            is_agent,
+            descriptors: Descriptors::allow(count)?,
+            processors: machine.processors(),
+        };
+        for (index, member) in orders.members.iter().enumerate() {
+            let cores = bound.as_ref().map(|bound| bound[index]);
+            let rank = station.start_rank(orders, member, &place, cores)?;
             station.ranks.push(rank);
+            let cores = cores.unwrap_or_else(|| machine.all());
+            station.started.push(Event::Started(member.rank, cores.to_string()));
         }
         Ok(station)
     }
@@ -122,14 +144,14 @@ impl LocalRanks {
         &mut self,
         orders: &Orders,
         member: &Member,
-        is_agent: bool,
-        descriptors: Descriptors,
+        place: &Place,
+        cores: Option<Cores>,
     ) -> Result<Rank, Error> {
         let program = &orders.programs[member.program as usize];
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = std::process::Command::new(&program.path);
         let stdin = match member.rank {
-            0 if is_agent => Stdio::piped(),
+            0 if place.is_agent => Stdio::piped(),
             0 => Stdio::inherit(),
             _ => Stdio::null(),
         };
@@ -144,6 +166,7 @@ impl LocalRanks {
             .env(env::PMI_RANK, member.rank.to_string())
             .env(env::PMI_SIZE, orders.size.to_string())
             .env(env::LAUNCHER, "run")
+            .env(env::PROCESSORS, place.processors.to_string())
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -154,13 +177,16 @@ impl LocalRanks {
             command.current_dir(folder);
         }
         // An agent has no terminal that could signal the whole process group of a rank.
-        let session = if is_agent { Session::OwnGroup } else { Session::Launcher };
-        let mut process = Process::start(&mut command, &[theirs.as_fd()], descriptors, session)
-            .map_err(|source| Error::Start {
-                part: member.part as usize + 1,
-                program: program.path.clone(),
-                source: explained(source, &program.path),
-            })?;
+        let session = if place.is_agent { Session::OwnGroup } else { Session::Launcher };
+        let inherited = [theirs.as_fd()];
+        let mut process =
+            Process::start(&mut command, &inherited, place.descriptors, session, cores).map_err(
+                |source| Error::Start {
+                    part: member.part as usize + 1,
+                    program: program.path.clone(),
+                    source: explained(source, &program.path),
+                },
+            )?;
         let child = process.child();
         if let Some(pipe) = child.stdin.take() {
             self.input.pipe = Some(pipe);
@@ -174,6 +200,11 @@ impl LocalRanks {
             connection: Some(Connection { socket: ours, input: Lines::default() }),
             lifeline: None,
         })
+    }
+
+    /// Takes the events of the ranks' start.
+    pub(super) fn take_started(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.started)
     }
 
     /// Calls `watch` for each descriptor to poll. The ranks' output is included only if `output`.

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use shipable::codec;
 use zeroize::{Zeroize, Zeroizing};
 
+use super::Binding;
 use super::output::{OutputStream, write_piece};
 use crate::job::Secret;
 
@@ -44,6 +45,8 @@ pub(super) struct Orders {
     pub(super) secret: Secret,
     /// The working directory of the ranks; `None`: the launcher's own.
     pub(super) folder: Option<OsString>,
+    /// The cores of each rank, as in [`Job::binding`](super::Job::binding).
+    pub(super) binding: Option<Binding>,
     /// The interval at which to report the ranks' notes; `None`: never.
     pub(super) notes: Option<Duration>,
 }
@@ -117,6 +120,8 @@ pub(super) enum Event {
         /// The error.
         reason: String,
     },
+    /// A rank was started, and may run on these processors.
+    Started(u32, String),
     /// A rank printed these bytes.
     Output(u32, OutputStream, Vec<u8>),
     /// A rank sent a line of PMI-1.
@@ -146,7 +151,9 @@ impl Event {
         match self {
             Event::Refused { .. } | Event::Taken(_) => None,
             Event::Output(rank, ..) | Event::Line(rank, _) => Some(*rank),
-            Event::Ended { rank, .. } | Event::Noted(rank, _) => Some(*rank),
+            Event::Ended { rank, .. } | Event::Noted(rank, _) | Event::Started(rank, _) => {
+                Some(*rank)
+            }
             Event::Remarked(rank, _) => Some(*rank),
         }
     }

@@ -29,6 +29,7 @@
 //! launcher's standard input; the standard input of every other rank is empty.
 
 mod agent;
+mod binding;
 mod cause;
 #[cfg(fuzzing)]
 mod fuzzing;
@@ -51,6 +52,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use agent::serve;
+pub use binding::{Binding, Processors};
 #[cfg(fuzzing)]
 pub use fuzzing::Launcher;
 pub use guard::{Control, guarded, is_ignored};
@@ -93,6 +95,11 @@ pub struct Job {
     pub agent: Vec<OsString>,
     /// The working directory of the ranks. If `None`: the launcher's, by its path on other hosts.
     pub folder: Option<OsString>,
+    /// The cores that each rank of a host may use. If `None`: an equal share, if there are as many
+    /// cores as ranks, and otherwise all.
+    pub binding: Option<Binding>,
+    /// Whether the launcher prints the host and the processors of each rank on standard error.
+    pub verbose: bool,
     /// Whether each line of output starts with its rank.
     pub label: bool,
     /// The folder for the ranks' output, which is made if it isn't there: N.out and N.err of rank
@@ -192,6 +199,9 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// The ranks of a host can't be bound to cores as the job asks.
+    #[error("{0}")]
+    Binding(String),
     /// The working directory for the ranks doesn't exist or can't be entered.
     #[error("can't start ranks in the folder {}: {source}; --wdir names another", folder.to_string_lossy())]
     Folder {

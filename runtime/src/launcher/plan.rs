@@ -81,6 +81,7 @@ pub(super) fn orders(
         environment,
         secret: secret.clone(),
         folder,
+        binding: job.binding.clone(),
         notes: job.watchdog.map(|patience| (patience / 4).min(NOTES)),
     })
 }

@@ -8,11 +8,14 @@ use std::process::{Child, Command, ExitStatus};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sched::sched_setaffinity;
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, setsid};
 use rustix::process::PidfdFlags;
+
+use super::binding::Cores;
 
 /// A running process.
 pub(super) struct Process {
@@ -66,7 +69,8 @@ pub(super) enum Session {
 pub(super) struct PidFd(OwnedFd);
 
 impl Process {
-    /// Starts `command` with the descriptors `inherited` open under their own numbers.
+    /// Starts `command` with the descriptors `inherited` open under their own numbers, bound to
+    /// `cores` if there are any.
     ///
     /// The kernel kills the process when the calling *thread* ends for any reason. The setting
     /// survives exec, so it also holds if a wrapper such as qemu-user starts the program.
@@ -75,6 +79,7 @@ impl Process {
         inherited: &[BorrowedFd<'_>],
         descriptors: Descriptors,
         session: Session,
+        cores: Option<Cores>,
     ) -> io::Result<Process> {
         let launcher = getpid();
         let numbers: Vec<_> = inherited.iter().map(AsRawFd::as_raw_fd).collect();
@@ -93,6 +98,9 @@ impl Process {
             }
             if session != Session::Launcher {
                 setsid()?;
+            }
+            if let Some(cores) = &cores {
+                sched_setaffinity(Pid::from_raw(0), cores.set())?;
             }
             if let Descriptors::Raised { from, most } = descriptors {
                 setrlimit(Resource::RLIMIT_NOFILE, from, most)?;

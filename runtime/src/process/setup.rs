@@ -22,7 +22,7 @@ use crate::memory::Places;
 use crate::object::Names;
 use crate::pool;
 use crate::types::Elements;
-use crate::waiter::Waiter;
+use crate::waiter::{self, Waiter};
 use crate::wire::Founding;
 
 /// The parts and settings of a rank.
@@ -42,8 +42,9 @@ pub(crate) struct Setup {
     pub environment: Option<Environment>,
     /// Whether the process contains only this rank, so that it ends with the rank.
     pub whole: bool,
-    /// Whether waits may spin.
-    pub spin: bool,
+    /// The number of processors that the ranks of this host may use. Waits spin only if the ranks
+    /// aren't more; `None`: never.
+    pub processors: Option<usize>,
     /// Whether a progress thread is allowed.
     pub progress: bool,
 }
@@ -62,7 +63,7 @@ impl Setup {
             secret: Zeroizing::default(),
             environment: None,
             whole: false,
-            spin: true,
+            processors: Some(waiter::processors()),
             progress: false,
         }
     }
@@ -82,7 +83,7 @@ impl Setup {
             secret,
             environment,
             whole,
-            spin,
+            processors,
             progress,
         } = self;
         let (link, routes): (Box<dyn Link>, _) = match adversary {
@@ -100,12 +101,12 @@ impl Setup {
         segment.mark(me.rank, RankState::Alive);
         let beside = hosts.count_beside(me.rank, me.size);
         // The ranks of a simulation are threads of one process, which share its pool.
-        if spin {
+        if processors.is_some() {
             pool::share(beside as usize);
         }
-        let waiter = match spin {
-            true => Waiter::new(me.rank, link.doorbell(), beside),
-            false => Waiter::sleeping(me.rank, link.doorbell()),
+        let waiter = match processors {
+            Some(processors) => Waiter::new(me.rank, link.doorbell(), beside, processors),
+            None => Waiter::sleeping(me.rank, link.doorbell()),
         };
         let waiter = Arc::new(waiter);
         let founding = match me.rank {

@@ -157,9 +157,11 @@ impl<'a> Supervisor<'a> {
         let ranks = (0..).zip(&parts).map(rank).collect::<Result<_, Error>>()?;
         let secret = Secret::generate()?;
         let orders = |host| orders(job, size, &placement, host, &secret);
-        let mut hosts = Vec::new();
+        let (mut hosts, mut started) = (Vec::new(), Vec::new());
         if job.hosts.is_empty() {
-            hosts.push(HostRanks::Local(LocalRanks::start(&orders(0)?, false)?));
+            let mut local = LocalRanks::start(&orders(0)?, false)?;
+            started = local.take_started();
+            hosts.push(HostRanks::Local(local));
         } else {
             let descriptors = Descriptors::allow(job.hosts.len())?;
             for (number, host) in (0..).zip(&job.hosts) {
@@ -173,7 +175,7 @@ impl<'a> Supervisor<'a> {
         let now = Instant::now();
         let watchdog = job.watchdog.map(|patience| Watchdog::new(size, patience, now));
         let input = Input { stdin: io::stdin(), under_way: 0 };
-        Ok(Supervisor {
+        let mut supervisor = Supervisor {
             job,
             control,
             ranks,
@@ -191,7 +193,9 @@ impl<'a> Supervisor<'a> {
             look: watchdog.as_ref().and_then(|watchdog| watchdog.next(now)),
             watchdog,
             interrupted: None,
-        })
+        };
+        started.into_iter().for_each(|event| supervisor.handle_event(event));
+        Ok(supervisor)
     }
 
     /// Runs the loop until all ranks have ended and all of their output is written. Returns the
@@ -404,6 +408,16 @@ impl<'a> Supervisor<'a> {
 
     fn handle_event(&mut self, event: Event) {
         match event {
+            Event::Started(rank, processors) => {
+                if self.job.verbose {
+                    let number = self.placement.of(rank) as usize;
+                    let host = match self.job.hosts.get(number) {
+                        Some(host) => format!(" on host {}", host.name.to_string_lossy()),
+                        None => String::new(),
+                    };
+                    self.say(&format!("rank {rank}{host} runs on processors {processors}"));
+                }
+            }
             Event::Output(rank, OutputStream::Stdout, bytes) => {
                 self.ranks[rank as usize].stdout.take(&bytes, &mut self.queue);
             }
