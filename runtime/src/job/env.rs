@@ -31,7 +31,7 @@ pub const LAUNCHER: &str = "LONGSHORE_LAUNCHER";
 /// host.
 pub const HOSTS: &str = "LONGSHORE_HOSTS";
 /// The network interface on which this rank listens for ranks on other hosts, by address or name.
-/// If absent: the first one that isn't the loopback.
+/// If absent: the first one that is neither the loopback nor a bridge of containers.
 pub const INTERFACE: &str = "LONGSHORE_INTERFACE";
 /// The libfabric provider between hosts. If absent: `tcp`.
 pub const FABRIC: &str = "LONGSHORE_FABRIC";

@@ -44,9 +44,10 @@ mod over_fabric {
     use std::collections::BTreeMap;
     use std::net::{IpAddr, SocketAddr};
     use std::num::NonZeroU32;
+    use std::path::Path;
     use std::str::FromStr;
     use std::time::Duration;
-    use std::{fmt, io};
+    use std::{fmt, fs, io};
 
     use longshore_transport::composed::Composed;
     use longshore_transport::fabric::Listener;
@@ -260,7 +261,8 @@ mod over_fabric {
     }
 
     /// The address of the interface with the address or name `wanted`; otherwise of the first
-    /// interface that isn't the loopback.
+    /// interface that isn't the loopback. Bridges of containers and virtual machines come last,
+    /// since other hosts don't reach them, or have one with the same address.
     fn interface(wanted: Option<&str>) -> Result<IpAddr, Error> {
         if let Some(address) = wanted.and_then(|wanted| wanted.parse::<IpAddr>().ok()) {
             let nowhere = address.is_unspecified() || address.is_multicast();
@@ -271,7 +273,7 @@ mod over_fabric {
             return if nowhere { Err(Error::Network(message)) } else { Ok(address) };
         }
         let all = getifaddrs().map_err(|errno| Error::Network(format!("getifaddrs: {errno}")))?;
-        let found = all
+        let (bridges, others): (Vec<_>, Vec<_>) = all
             .filter(|one| match wanted {
                 Some(name) => one.interface_name == name,
                 None => {
@@ -279,7 +281,12 @@ mod over_fabric {
                         && !one.flags.contains(InterfaceFlags::IFF_LOOPBACK)
                 }
             })
-            .filter_map(|one| address(&one.address?));
+            .filter_map(|one| {
+                Some((is_virtual_bridge(&one.interface_name), address(&one.address?)?))
+            })
+            .partition(|(is_bridge, _)| *is_bridge);
+        let addresses = |all: Vec<(bool, IpAddr)>| all.into_iter().map(|(_, address)| address);
+        let found = best(addresses(others)).or_else(|| best(addresses(bridges)));
         let none = || match wanted {
             Some(name) => {
                 format!("{}={name}: no interface of this name has an address", env::INTERFACE)
@@ -289,7 +296,17 @@ mod over_fabric {
                 env::INTERFACE
             ),
         };
-        best(found).ok_or_else(|| Error::Network(none() + LINK_LOCAL))
+        found.ok_or_else(|| Error::Network(none() + LINK_LOCAL))
+    }
+
+    /// Whether an interface is a bridge that leads to no device of this host.
+    fn is_virtual_bridge(name: &str) -> bool {
+        let folder = Path::new("/sys/class/net").join(name);
+        let ports = fs::read_dir(folder.join("brif"));
+        let is_device = |port: fs::DirEntry| {
+            Path::new("/sys/class/net").join(port.file_name()).join("device").exists()
+        };
+        ports.is_ok_and(|ports| !ports.flatten().any(is_device))
     }
 
     /// The end of the message if no address is usable.
