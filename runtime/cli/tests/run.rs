@@ -176,17 +176,19 @@ fn a_rank_that_leaves_without_finalize_is_named() {
 /// The rank that leaves first is still about to print its message when the others end.
 #[test]
 fn a_rank_that_leaves_first_still_prints_its_message() {
-    expect_slow_leaver(&["-n", "3"]);
+    expect_slow_leaver(&["-n", "3"], "");
 }
 
 /// Runs three ranks, of which rank 1 leaves first and prints why. That rank decides how the job
 /// ends.
-fn expect_slow_leaver(options: &[&str]) {
+fn expect_slow_leaver(options: &[&str], place: &str) {
     let words = options.iter().map(|&word| word.to_owned()).collect();
     let finished = run(&[words, role("leave_slowly")].concat());
-    let line = "longshore: rank 1 (env) exited with status 3, during its own work; \
-                ending the other 2 ranks";
-    finished.expect(3, &[line]);
+    let line = format!(
+        "longshore: rank 1 (env){place} exited with status 3, during its own work; \
+         ending the other 2 ranks"
+    );
+    finished.expect(3, &[&line]);
     assert!(finished.stderr.contains("Error: the cause\n"), "{}", finished.stderr);
 }
 

@@ -125,7 +125,8 @@ impl Launcher {
         use super::output::OutputStream;
         let mut outbox = Outbox::default();
         outbox.greet();
-        let ended = Event::Ended { rank: 3, status: 9, note: Note::default(), first_dead: Some(0) };
+        let (note, core) = (Note::default(), Some(String::new()));
+        let ended = Event::Ended { rank: 3, status: 9, note, first_dead: Some(0), core };
         let events = [
             Event::Line(2, "cmd=init pmi_version=1 pmi_subversion=1".to_owned()),
             Event::Line(2, "cmd=put kvsname=longshore key=a value=b".to_owned()),

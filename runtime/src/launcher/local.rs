@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
 
 use longshore_transport::{JobState, Note, RankState, Segment};
@@ -23,6 +23,7 @@ use nix::unistd::{AccessFlags, access, pipe2};
 
 use super::Error;
 use super::binding::{Cores, Machine};
+use super::core_file;
 use super::message::{Command, Event, Member, Orders};
 use super::output::{OutputStream, write_piece};
 use super::process::{Descriptors, Process, Session};
@@ -39,6 +40,8 @@ pub(super) const LAST_READS: usize = 64;
 pub(super) struct LocalRanks {
     share: Share,
     ranks: Vec<Rank>,
+    /// The working directory with which they start.
+    folder: PathBuf,
     /// [`Event::Started`] of each rank, until it is taken.
     started: Vec<Event>,
     input: Input,
@@ -116,6 +119,10 @@ impl LocalRanks {
         let mut station = LocalRanks {
             share: Share { segment: Segment::create(orders.size)?, secret: orders.secret.clone() },
             ranks: Vec::new(),
+            folder: match &orders.folder {
+                Some(folder) => folder.into(),
+                None => std::env::current_dir()?,
+            },
             started: Vec::new(),
             input: Input::default(),
         };
@@ -267,6 +274,7 @@ impl LocalRanks {
 
     fn handle_end(&mut self, index: usize, events: &mut Vec<Event>) -> io::Result<()> {
         let Some(process) = self.ranks[index].process.take() else { return Ok(()) };
+        let pid = process.pid();
         let status = process.reap()?;
         // If another rank aborts the job, this rank may have ended for that reason. The abort may
         // have arrived after the poll that found this end, and it must be reported first.
@@ -286,6 +294,8 @@ impl LocalRanks {
             status: status.into_raw(),
             note: self.share.segment.noted(rank),
             first_dead: self.share.segment.first_dead(),
+            core: (status.signal().filter(|_| status.core_dumped()))
+                .map(|signal| core_file::describe(pid, signal, &self.folder)),
         });
         Ok(())
     }

@@ -136,6 +136,8 @@ pub(super) enum Event {
         note: Note,
         /// The rank, of any host, that was the first to die as far as this host knows.
         first_dead: Option<u32>,
+        /// Where the core file is, if the kernel wrote one.
+        core: Option<String>,
     },
     /// A rank's note, after it changed.
     Noted(u32, #[serde(with = "NoteForm")] Note),
@@ -341,7 +343,9 @@ mod tests {
         let mut outbox = Outbox::default();
         outbox.greet();
         let note = Note { code: 1, detail: 2, calls: 3, waits_for: Some(4), moves: 5 };
-        outbox.push(&Event::Ended { rank: 7, status: 9, note, first_dead: None }).unwrap();
+        outbox
+            .push(&Event::Ended { rank: 7, status: 9, note, first_dead: None, core: None })
+            .unwrap();
         outbox.push(&Event::Line(7, "cmd=init".to_owned())).unwrap();
         let sent = [b"Welcome to b!\n", &*outbox.bytes.make_contiguous()].concat();
         // The bytes may arrive in pieces of any size.

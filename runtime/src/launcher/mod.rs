@@ -31,6 +31,7 @@
 mod agent;
 mod binding;
 mod cause;
+mod core_file;
 #[cfg(fuzzing)]
 mod fuzzing;
 mod guard;

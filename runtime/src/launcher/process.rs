@@ -125,6 +125,10 @@ impl Process {
         &mut self.child
     }
 
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal to the process. A process that has ended but wasn't reaped ignores it.
     pub(super) fn signal(&self, signal: Signal) {
         // No other process can have this number before `reap`. The call can still fail if the

@@ -55,6 +55,26 @@ fn a_death_in_a_barrier_ends_those_that_wait_there() {
 }
 
 #[test]
+fn a_death_names_the_core_file() {
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap();
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("cores");
+    std::fs::create_dir_all(&folder).unwrap();
+    let options = ["--wdir", folder.to_str().unwrap(), "-n", "1"];
+    // A program that is killed by itself: a shell may change its folder and its limits.
+    let died = sh(&options, "ulimit -c unlimited && kill -SEGV $$");
+    assert_eq!(died.status, 139, "{}", died.stderr);
+    let told = died.stderr.split_once("was killed by SIGSEGV, before init; its core ");
+    let (_, told) = told.unwrap_or_else(|| panic!("{}", died.stderr));
+    if pattern.starts_with('|') {
+        assert!(told.starts_with("went to "), "{told}");
+    } else if !pattern.contains('%') {
+        let path = std::path::Path::new(told.trim_end().strip_prefix("file is ").unwrap());
+        assert!(path.is_file(), "{told}");
+        std::fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
 fn a_reported_death_lets_the_others_go_on() {
     // The barrier completes when the launcher has noticed the death.
     let script = "[ $PMI_RANK = 0 ] && kill -KILL $$; echo cmd=barrier_in >&$PMI_FD; \

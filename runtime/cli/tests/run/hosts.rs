@@ -215,7 +215,7 @@ fn statuses_deaths_and_timeouts_are_reported_from_hosts() {
     on_hosts(&["-n", "3"], "exit 0").expect(0, &[]);
     on_hosts(&["-n", "3"], "[ $PMI_RANK = 2 ] && kill -SEGV $$; sleep 60").expect(
         139,
-        &["longshore: rank 2 (sh) was killed by SIGSEGV, before init; ending the other 2 ranks"],
+        &["longshore: rank 2 (sh) on host 2 was killed by SIGSEGV, before init; ending the other 2 ranks"],
     );
     on_hosts(&["-n", "2", "--timeout", "0.5"], "trap '' TERM; sleep 60; sleep 60").expect(
         124,
@@ -311,12 +311,12 @@ fn a_rank_that_fails_after_finalize_is_not_dead_to_others() {
     let own = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
     let first = [own(&no_hosts), role("finish_and_fail")].concat();
     let words = [first, own(&waits), role("outlive")].concat();
-    for hosts in [&[][..], &HOSTS] {
+    for (hosts, place) in [(&[][..], ""), (&HOSTS, " on host 1")] {
         let options = own(&[hosts, &["--on-death", "report"]].concat());
-        run(&[options, words.clone()].concat()).expect(
-            3,
-            &["longshore: rank 0 (env) exited with status 3, after finalize; the others go on"],
+        let line = format!(
+            "longshore: rank 0 (env){place} exited with status 3, after finalize; the others go on"
         );
+        run(&[options, words.clone()].concat()).expect(3, &[&line]);
     }
 }
 
@@ -331,7 +331,8 @@ fn the_first_failure_of_all_hosts_decides_the_status() {
     let finished = run(&[HOSTS.map(str::to_owned).to_vec(), programs].concat());
     finished.expect(
         3,
-        &["longshore: rank 0 (env) exited with status 3, during its own work; ending the other rank"],
+        &["longshore: rank 0 (env) on host 1 exited with status 3, during its own work; \
+           ending the other rank"],
     );
 }
 
@@ -339,7 +340,7 @@ fn the_first_failure_of_all_hosts_decides_the_status() {
 #[test]
 fn a_rank_that_leaves_first_is_named_on_another_host() {
     let options = ["-x", "LONGSHORE_INTERFACE=lo", "-n", "3"];
-    crate::expect_slow_leaver(&[&HOSTS[..], &options].concat());
+    crate::expect_slow_leaver(&[&HOSTS[..], &options].concat(), " on host 2");
 }
 
 /// The secret is on no command line and in the environment of no process.
@@ -407,7 +408,7 @@ fn an_agent_ended_by_sigterm_reports_the_ends_of_its_ranks() {
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
     // Either of the agent's two ranks may end first.
-    let end = "(sh) was killed by SIGTERM, before init; ending the other 2 ranks\n";
+    let end = "(sh) on host 2 was killed by SIGTERM, before init; ending the other 2 ranks\n";
     assert!(rest.contains(end) && !rest.contains("agent"), "{rest}");
     assert_eq!(run.finish().status, 143);
 }
@@ -475,7 +476,9 @@ fn a_stopped_agent_does_not_delay_the_end_of_the_job() {
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
     assert!(
-        rest.contains("rank 0 (sh) was killed by SIGKILL, before init; ending the other 2 ranks"),
+        rest.contains(
+            "rank 0 (sh) on host 1 was killed by SIGKILL, before init; ending the other 2 ranks"
+        ),
         "{rest}"
     );
     assert!(

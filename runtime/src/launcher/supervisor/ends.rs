@@ -180,7 +180,11 @@ impl Supervisor<'_> {
                 format!("ended by {signal}")
             }
             _ if cause == Cause::Absent => format!("{} {cause}", self.name(rank)),
-            _ => format!("{} {cause}, {during}", self.name(rank)),
+            _ => {
+                let core = self.ranks[rank as usize].core.as_ref();
+                let core = core.map_or(String::new(), |core| format!("; {core}"));
+                format!("{} {cause}, {during}{core}", self.name(rank))
+            }
         };
         self.announce(&message, true);
     }
@@ -251,7 +255,10 @@ impl Supervisor<'_> {
 
     pub(super) fn name(&self, rank: u32) -> String {
         let program = &self.job.parts[self.ranks[rank as usize].part].program;
-        format!("rank {rank} ({})", program.to_string_lossy())
+        let host = self.job.hosts.get(self.placement.of(rank) as usize);
+        let host =
+            host.map_or(String::new(), |host| format!(" on host {}", host.name.to_string_lossy()));
+        format!("rank {rank} ({}){host}", program.to_string_lossy())
     }
 }
 

@@ -88,6 +88,8 @@ struct Rank {
     stderr: Lines,
     /// The rank exited with 0 and had not called init.
     absent: bool,
+    /// Where its core file is.
+    core: Option<String>,
 }
 
 /// Standard input on its way to another host.
@@ -152,6 +154,7 @@ impl<'a> Supervisor<'a> {
                 stdout: lines(OutputStream::Stdout, number)?,
                 stderr: lines(OutputStream::Stderr, number)?,
                 absent: false,
+                core: None,
             })
         };
         let ranks = (0..).zip(&parts).map(rank).collect::<Result<_, Error>>()?;
@@ -429,7 +432,8 @@ impl<'a> Supervisor<'a> {
                 self.answer(rank, answer);
                 self.look_for_absent();
             }
-            Event::Ended { rank, status, first_dead, .. } => {
+            Event::Ended { rank, status, first_dead, core, .. } => {
+                self.ranks[rank as usize].core = core;
                 self.handle_end(rank, ExitStatus::from_raw(status), first_dead);
             }
             Event::Taken(count) => {
