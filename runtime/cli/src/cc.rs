@@ -20,7 +20,12 @@ pub struct Arguments {
 }
 
 const HELP: &str =
-    "The compiler is that of the variable LONGSHORE_CC or LONGSHORE_CXX, or cc or c++.";
+    "The compiler is that of the variable LONGSHORE_CC or LONGSHORE_CXX, or cc or c++.
+
+Examples:
+  mpicc -O2 ring.c -o ring
+  mpicc -show
+  LONGSHORE_CC=s390x-linux-gnu-gcc mpicc ring.c -o ring     of an installation for that machine";
 
 /// A language, and how its compiler is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,6 +19,7 @@ use crate::representation::Representations;
 /// shared memory. It prints the frames that were sent, decoded, and the memory on both sides; dots
 /// stand for bytes that the operation did not touch. Exit status 1 if any check fails.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Data representations of the ranks, at least four: names from `longshore info`, or `native`
     #[arg(
@@ -35,6 +36,12 @@ pub struct Arguments {
     #[arg(value_name = "EXAMPLE", value_parser = clap::builder::PossibleValuesParser::new(NAMES))]
     examples: Vec<String>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  longshore demo                                            all examples
+  longshore demo halo records                               two of them
+  longshore demo halo --arch native,sparc,win64,ppc64le     on other architectures";
 
 fn four(text: &str) -> Result<Representations, String> {
     let all = Representations::of_ranks(text)?;

@@ -16,6 +16,7 @@ use clap_complete::Shell;
 /// and mpirun; lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h and mpix.h; and under
 /// share, manual pages and the completions of shells. Files that are there are replaced.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// The folder, such as /usr/local. It is made if it isn't there
     #[arg(value_name = "PREFIX")]
@@ -25,6 +26,12 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  longshore install /usr/local
+  longshore install $HOME/mpi && $HOME/mpi/bin/mpicc ring.c -o ring
+  longshore install mpi-s390x --library libmpi_abi.so     of a machine that ci/cross builds for";
 
 /// The names under which the command is another one.
 const NAMES: [&str; 5] = ["mpicc", "mpicxx", "mpic++", "mpiexec", "mpirun"];

@@ -21,11 +21,17 @@ use clap::{Parser, Subcommand};
 
 /// One-sided communication between machines with different data representations.
 #[derive(Parser)]
-#[command(name = "longshore", version, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "longshore", version, subcommand_required = true, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  longshore demo                 examples on four architectures, and what crosses the wire
+  longshore run -n 4 ./prog      a job of four ranks
+  longshore help run             all options of a job";
 
 #[derive(Subcommand)]
 enum Command {

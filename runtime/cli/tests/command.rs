@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-const COMMANDS: [&str; 5] = ["run", "info", "inspect", "demo", "bench"];
+const COMMANDS: [&str; 6] = ["run", "info", "inspect", "demo", "bench", "install"];
 
 fn longshore(words: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
@@ -23,8 +23,28 @@ fn help_fits_its_columns() {
             assert!(help.lines().count() > 5, "{name}: {help}");
             let widest = help.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= columns, "{name}: {widest} of {columns} columns:\n{help}");
+            let examples = help.split_once("\nExamples:\n").map(|(_, rest)| rest.trim_end());
+            let examples = examples.unwrap_or_else(|| panic!("{name}: no examples: {help}"));
+            assert!(!examples.contains("\n\n"), "{name}: examples don't end it: {help}");
         }
     }
+}
+
+#[test]
+fn facts_are_printed_as_json() {
+    let told = longshore(&["info", "--json"], &[("LONGSHORE_ROUTE", "message")]);
+    let facts: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(facts["machine"]["representation"], shipable::Architecture::NATIVE.name());
+    let named = |list: &str, key: &str, name: &str| {
+        let list = facts[list].as_array().unwrap();
+        list.iter().find(|one| one[key] == name).unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    let s390x = named("representations", "name", "s390x");
+    assert_eq!((&s390x["order"], &s390x["long"]), (&"big".into(), &8.into()));
+    let route = named("settings", "variable", "LONGSHORE_ROUTE");
+    assert_eq!((&route["value"], &route["source"]), (&"message".into(), &"environment".into()));
+    let log = named("settings", "variable", "LONGSHORE_LOG");
+    assert_eq!((&log["value"], &log["source"]), (&"off".into(), &"default".into()));
 }
 
 #[test]

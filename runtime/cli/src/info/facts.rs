@@ -1,0 +1,148 @@
+//! What `longshore info` finds out about this build on this machine.
+
+use std::thread;
+
+use longshore_transport::{Segment, segment};
+use serde::Serialize;
+use shipable::arch::ByteOrder;
+use shipable::{Architecture, Basic};
+
+use super::settings::{self, Setting};
+
+/// What `longshore info` tells, as text or as JSON.
+#[derive(Serialize)]
+pub struct Facts {
+    pub version: &'static str,
+    pub machine: Machine,
+    /// The data representations. A rank can emulate those that aren't for buffers only.
+    pub representations: Vec<Representation>,
+    pub transports: Transports,
+    pub settings: Vec<Setting>,
+}
+
+#[derive(Serialize)]
+pub struct Machine {
+    /// Its name among the representations.
+    pub representation: &'static str,
+    pub descriptor: String,
+    /// The processors that this process may use.
+    pub processors: usize,
+}
+
+/// A data representation, with sizes in bytes.
+#[derive(Serialize)]
+pub struct Representation {
+    pub name: &'static str,
+    pub descriptor: String,
+    pub order: &'static str,
+    pub long: u32,
+    pub pointer: u32,
+    pub wchar: u32,
+    pub long_double: String,
+    pub long_double_size: u32,
+    /// Whether it is for files and buffers, so that no rank can have it.
+    pub is_for_buffers: bool,
+}
+
+#[derive(Serialize)]
+pub struct Transports {
+    pub shm: Shm,
+    /// `None` in a build without libfabric.
+    pub fabric: Option<Fabric>,
+}
+
+#[derive(Serialize)]
+pub struct Shm {
+    /// Why there is none.
+    pub error: Option<String>,
+    /// The most ranks of a host.
+    pub most_ranks: u32,
+    pub range_bytes: u64,
+}
+
+#[derive(Serialize)]
+pub struct Fabric {
+    /// libfabric's version.
+    pub version: String,
+    /// The providers that Longshore can use here.
+    pub providers: Vec<String>,
+    /// By which endpoints hosts are reached, a line for each kind of host.
+    pub endpoints: Vec<Reach>,
+}
+
+/// How a host of another representation is reached.
+#[derive(Serialize)]
+pub struct Reach {
+    pub like: &'static str,
+    pub endpoint: String,
+    pub why: &'static str,
+}
+
+impl Facts {
+    pub fn find() -> Facts {
+        let native = Architecture::NATIVE;
+        Facts {
+            version: env!("CARGO_PKG_VERSION"),
+            machine: Machine {
+                representation: native.name(),
+                descriptor: native.descriptor(),
+                processors: thread::available_parallelism()
+                    .map_or(1, |processors| processors.get()),
+            },
+            representations: Architecture::all().iter().map(Representation::of).collect(),
+            transports: Transports {
+                shm: Shm {
+                    error: Segment::create(2).err().map(|error| error.to_string()),
+                    most_ranks: segment::MAX_RANKS,
+                    range_bytes: segment::GRANULE,
+                },
+                fabric: fabric(),
+            },
+            settings: settings::all(),
+        }
+    }
+}
+
+impl Representation {
+    fn of(architecture: &Architecture) -> Representation {
+        let size = |basic: Basic| architecture.leaf(basic.into()).map_or(0, |layout| layout.size);
+        let (width, format) = architecture.long_double();
+        Representation {
+            name: architecture.name(),
+            descriptor: architecture.descriptor(),
+            order: match architecture.order() {
+                ByteOrder::Little => "little",
+                ByteOrder::Big => "big",
+            },
+            long: size(Basic::Long),
+            pointer: architecture.pointer().size.into(),
+            wchar: size(Basic::Wchar),
+            long_double: format!("{format:?}"),
+            long_double_size: width.size.into(),
+            is_for_buffers: matches!(architecture.name(), "external32" | "xdr"),
+        }
+    }
+}
+
+#[cfg(feature = "fabric")]
+fn fabric() -> Option<Fabric> {
+    use longshore::endpoint;
+    use longshore_transport::fabric::{providers, version};
+
+    let (major, minor) = version();
+    let mut endpoints: Vec<Reach> = Vec::new();
+    for there in Architecture::all() {
+        let (endpoint, why) = endpoint::choose("tcp", &Architecture::NATIVE, there);
+        let endpoint = endpoint.to_string();
+        // Representations with equal byte order and word sizes share one line.
+        if !endpoints.iter().any(|shown| shown.endpoint == endpoint && shown.why == why) {
+            endpoints.push(Reach { like: there.name(), endpoint, why });
+        }
+    }
+    Some(Fabric { version: format!("{major}.{minor}"), providers: providers(), endpoints })
+}
+
+#[cfg(not(feature = "fabric"))]
+fn fabric() -> Option<Fabric> {
+    None
+}
