@@ -4,9 +4,9 @@ use std::ffi::c_int;
 
 use longshore::{Class, Datatype, Distribution, Order, TypeClass};
 
-use crate::arg::{List, Numbers};
+use crate::arg::{List, Numbers, Width};
 use crate::constants as c;
-use crate::datatype::{Type, dup, handle_of, made, permanent};
+use crate::datatype::{Type, Version, dup, handle_of, made, permanent};
 use crate::fault::{Fault, Result};
 use crate::foreign;
 use crate::handle::{Handle, find, remove};
@@ -19,24 +19,32 @@ fn length(count: i64) -> Result<usize> {
     usize::try_from(count).map_err(|_| Fault::new(Class::Count, format!("the count is {count}")))
 }
 
-pub fn type_contiguous(count: i64, old: &Type) -> Result<Handle> {
-    made(Datatype::contiguous(count, old.datatype())?)
+pub fn type_contiguous(width: Width, count: i64, old: &Type) -> Result<Handle> {
+    made(Datatype::contiguous(count, old.datatype())?, Version::new(width, [old]))
 }
 
-pub fn type_vector(count: i64, blocklength: i64, stride: i64, old: &Type) -> Result<Handle> {
-    made(Datatype::vector(count, blocklength, stride, old.datatype())?)
-}
-
-pub fn type_create_hvector(
+pub fn type_vector(
+    width: Width,
     count: i64,
     blocklength: i64,
     stride: i64,
     old: &Type,
 ) -> Result<Handle> {
-    made(Datatype::hvector(count, blocklength, stride, old.datatype())?)
+    made(Datatype::vector(count, blocklength, stride, old.datatype())?, Version::new(width, [old]))
+}
+
+pub fn type_create_hvector(
+    width: Width,
+    count: i64,
+    blocklength: i64,
+    stride: i64,
+    old: &Type,
+) -> Result<Handle> {
+    made(Datatype::hvector(count, blocklength, stride, old.datatype())?, Version::new(width, [old]))
 }
 
 pub fn type_indexed(
+    width: Width,
     count: i64,
     blocklengths: Numbers,
     displacements: Numbers,
@@ -45,10 +53,14 @@ pub fn type_indexed(
     let n = length(count)?;
     let blocklengths = blocklengths.to_vec(n, "array_of_blocklengths")?;
     let displacements = displacements.to_vec(n, "array_of_displacements")?;
-    made(Datatype::indexed(&blocklengths, &displacements, old.datatype())?)
+    made(
+        Datatype::indexed(&blocklengths, &displacements, old.datatype())?,
+        Version::new(width, [old]),
+    )
 }
 
 pub fn type_create_hindexed(
+    width: Width,
     count: i64,
     blocklengths: Numbers,
     displacements: Numbers,
@@ -57,30 +69,42 @@ pub fn type_create_hindexed(
     let n = length(count)?;
     let blocklengths = blocklengths.to_vec(n, "array_of_blocklengths")?;
     let displacements = displacements.to_vec(n, "array_of_displacements")?;
-    made(Datatype::hindexed(&blocklengths, &displacements, old.datatype())?)
+    made(
+        Datatype::hindexed(&blocklengths, &displacements, old.datatype())?,
+        Version::new(width, [old]),
+    )
 }
 
 pub fn type_create_indexed_block(
+    width: Width,
     count: i64,
     blocklength: i64,
     displacements: Numbers,
     old: &Type,
 ) -> Result<Handle> {
     let displacements = displacements.to_vec(length(count)?, "array_of_displacements")?;
-    made(Datatype::indexed_block(blocklength, &displacements, old.datatype())?)
+    made(
+        Datatype::indexed_block(blocklength, &displacements, old.datatype())?,
+        Version::new(width, [old]),
+    )
 }
 
 pub fn type_create_hindexed_block(
+    width: Width,
     count: i64,
     blocklength: i64,
     displacements: Numbers,
     old: &Type,
 ) -> Result<Handle> {
     let displacements = displacements.to_vec(length(count)?, "array_of_displacements")?;
-    made(Datatype::hindexed_block(blocklength, &displacements, old.datatype())?)
+    made(
+        Datatype::hindexed_block(blocklength, &displacements, old.datatype())?,
+        Version::new(width, [old]),
+    )
 }
 
 pub fn type_create_struct(
+    width: Width,
     count: i64,
     blocklengths: Numbers,
     displacements: Numbers,
@@ -90,13 +114,14 @@ pub fn type_create_struct(
     let blocklengths = blocklengths.to_vec(n, "array_of_blocklengths")?;
     let displacements = displacements.to_vec(n, "array_of_displacements")?;
     let members = types.slice(n, "array_of_types")?.iter();
-    let members = members.map(|handle| Ok(find::<Type>(*handle)?.datatype().clone()));
-    let members = members.collect::<Result<Vec<Datatype>>>()?;
-    made(Datatype::struct_(&blocklengths, &displacements, &members)?)
+    let members = members.map(|handle| find::<Type>(*handle)).collect::<Result<Vec<_>>>()?;
+    let version = Version::new(width, members.iter().map(|member| &**member));
+    let members: Vec<_> = members.iter().map(|member| member.datatype().clone()).collect();
+    made(Datatype::struct_(&blocklengths, &displacements, &members)?, version)
 }
 
-pub fn type_create_resized(old: &Type, lb: i64, extent: i64) -> Result<Handle> {
-    made(Datatype::resized(lb, extent, old.datatype())?)
+pub fn type_create_resized(width: Width, old: &Type, lb: i64, extent: i64) -> Result<Handle> {
+    made(Datatype::resized(lb, extent, old.datatype())?, Version::new(width, [old]))
 }
 
 fn order(order: c_int) -> Result<Order> {
@@ -108,6 +133,7 @@ fn order(order: c_int) -> Result<Order> {
 }
 
 pub fn type_create_subarray(
+    width: Width,
     ndims: usize,
     sizes: Numbers,
     subsizes: Numbers,
@@ -118,11 +144,15 @@ pub fn type_create_subarray(
     let sizes = sizes.to_vec(ndims, "array_of_sizes")?;
     let subsizes = subsizes.to_vec(ndims, "array_of_subsizes")?;
     let starts = starts.to_vec(ndims, "array_of_starts")?;
-    made(Datatype::subarray(&sizes, &subsizes, &starts, order(order_)?, old.datatype())?)
+    made(
+        Datatype::subarray(&sizes, &subsizes, &starts, order(order_)?, old.datatype())?,
+        Version::new(width, [old]),
+    )
 }
 
 #[allow(clippy::too_many_arguments)] // MPI's
 pub fn type_create_darray(
+    width: Width,
     size: c_int,
     rank: c_int,
     ndims: usize,
@@ -149,7 +179,10 @@ pub fn type_create_darray(
     let psizes: Vec<i64> = psizes.map(|size| i64::from(*size)).collect();
     let (size, rank) = (i64::from(size), i64::from(rank));
     let (order, child) = (order(order_)?, old.datatype());
-    made(Datatype::darray(size, rank, &gsizes, &distribs, &dargs, &psizes, order, child)?)
+    made(
+        Datatype::darray(size, rank, &gsizes, &distribs, &dargs, &psizes, order, child)?,
+        Version::new(width, [old]),
+    )
 }
 
 /// A parameter of a kind of Fortran, which may be undefined.

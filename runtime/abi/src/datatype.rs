@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use longshore::shipable::Basic;
 use longshore::{Bounds, Class, Datatype};
 
-use crate::arg::Address;
+use crate::arg::{Address, Width};
 use crate::constants as c;
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind, Object, borrow_object, insert};
@@ -21,10 +21,26 @@ use crate::state;
 /// A datatype, and its compiled form once it is committed.
 pub struct Type {
     datatype: Datatype,
+    version: Arc<Version>,
     committed: OnceLock<longshore::Type>,
     card: Card,
     /// Whether it exists as long as the job, as predefined types do.
     is_permanent: bool,
+}
+
+/// The version of the constructor that made a type, and those of its children. Envelopes and
+/// contents are the arguments of that version (MPI-5.0 section 5.1.13).
+pub struct Version {
+    pub width: Width,
+    pub children: Vec<Arc<Version>>,
+}
+
+impl Version {
+    /// Of a constructor's result. What has no counts is of either version.
+    pub fn new<'a>(width: Width, children: impl IntoIterator<Item = &'a Type>) -> Arc<Version> {
+        let children = children.into_iter().map(|child| child.version.clone()).collect();
+        Arc::new(Version { width, children })
+    }
 }
 
 /// The predefined types, by the low byte of their handles.
@@ -41,8 +57,12 @@ impl Object for Type {
             return Some(known.clone());
         }
         let basic = basic(handle)?;
-        let (datatype, card) = (basic.into(), Card::named(basic.mpi_name()));
-        let made = Type { datatype, committed: OnceLock::new(), card, is_permanent: true };
+        let card = Card::named(basic.mpi_name());
+        let made = Type {
+            card,
+            is_permanent: true,
+            ..Type::new(basic.into(), Version::new(Width::Int, []))
+        };
         Some(place.get_or_init(|| Arc::new(made)).clone())
     }
 }
@@ -75,9 +95,9 @@ pub fn compiled(handle: Handle) -> Option<&'static longshore::Type> {
 }
 
 impl Type {
-    fn new(datatype: Datatype) -> Type {
+    fn new(datatype: Datatype, version: Arc<Version>) -> Type {
         let (committed, card) = (OnceLock::new(), Card::default());
-        Type { datatype, committed, card, is_permanent: false }
+        Type { datatype, version, committed, card, is_permanent: false }
     }
 
     /// Whether it is one of the types that exist as long as the job.
@@ -87,6 +107,11 @@ impl Type {
 
     pub fn datatype(&self) -> &Datatype {
         &self.datatype
+    }
+
+    /// The version of its constructor.
+    pub fn version(&self) -> &Version {
+        &self.version
     }
 
     pub fn card(&self) -> &Card {
@@ -127,13 +152,13 @@ impl Type {
 }
 
 /// A handle of a new type.
-pub fn made(datatype: Datatype) -> Result<Handle> {
-    insert(Arc::new(Type::new(datatype)))
+pub fn made(datatype: Datatype, version: Arc<Version>) -> Result<Handle> {
+    insert(Arc::new(Type::new(datatype, version)))
 }
 
 /// A handle of the dup of a type, with the card that it is to have.
 pub fn dup(old: &Type, card: Card) -> Result<Handle> {
-    let mut dup = Type::new(Datatype::dup(&old.datatype)?);
+    let mut dup = Type::new(Datatype::dup(&old.datatype)?, Version::new(Width::Int, [old]));
     dup.card = card;
     if old.is_permanent || old.committed.get().is_some() {
         dup.commit()?;
@@ -152,7 +177,8 @@ pub fn permanent(datatype: Datatype) -> Result<Handle> {
     if let Some((_, handle)) = known.iter().find(|(known, _)| *known == datatype) {
         return Ok(*handle);
     }
-    let made = Type { is_permanent: true, ..Type::new(datatype.clone()) };
+    let version = Version::new(Width::Int, []);
+    let made = Type { is_permanent: true, ..Type::new(datatype.clone(), version) };
     made.commit()?;
     let handle = insert(Arc::new(made))?;
     known.push((datatype, handle));

@@ -4,9 +4,9 @@ use std::ffi::c_int;
 
 use longshore::{Datatype, Tag};
 
-use crate::arg::{Chars, List};
+use crate::arg::{Chars, List, Width};
 use crate::communicator::Comm;
-use crate::datatype::{Type, made};
+use crate::datatype::{Type, Version, made};
 use crate::fault::Result;
 use crate::foreign;
 use crate::handle::{Handle, find};
@@ -28,9 +28,10 @@ pub fn type_create_simple_struct(
     let blocklengths = blocklengths.slice(count, "array_of_blocklengths")?.iter();
     let blocklengths: Vec<i64> = blocklengths.map(|length| i64::from(*length)).collect();
     let members = types.slice(count, "array_of_types")?.iter();
-    let members = members.map(|handle| Ok(find::<Type>(*handle)?.datatype().clone()));
-    let members = members.collect::<Result<Vec<Datatype>>>()?;
-    made(Datatype::simple_struct(&blocklengths, &members)?)
+    let members = members.map(|handle| find::<Type>(*handle)).collect::<Result<Vec<_>>>()?;
+    let version = Version::new(Width::Int, members.iter().map(|member| &**member));
+    let members: Vec<_> = members.iter().map(|member| member.datatype().clone()).collect();
+    made(Datatype::simple_struct(&blocklengths, &members)?, version)
 }
 
 /// Whether a type is right as a target type at any rank.

@@ -68,10 +68,16 @@ pub fn type_get_name(handle: Handle, room: Chars) -> Result<usize> {
     Ok(room.write(&name, c::MAX_OBJECT_NAME as usize))
 }
 
-fn counts(width: Width) -> Counts {
-    match width {
-        Width::Int => Counts::Int,
-        Width::Large => Counts::Large,
+/// The version whose arguments a type has. Only the version with large counts can return those of
+/// a type that was made with large counts (MPI-5.0 section 5.1.13).
+fn counts(asked: Width, datatype: &Type) -> Result<Counts> {
+    match (datatype.version().width, asked) {
+        (Width::Int, _) => Ok(Counts::Int),
+        (Width::Large, Width::Large) => Ok(Counts::Large),
+        (Width::Large, Width::Int) => {
+            let what = "the type was made with large counts: ask for its contents with them";
+            Err(Fault::new(Class::Type, what.to_owned()))
+        }
     }
 }
 
@@ -100,7 +106,7 @@ fn combiner(combiner: Combiner) -> c_int {
 }
 
 pub fn type_get_envelope(width: Width, datatype: &Type) -> Result<(i64, i64, i64, i64, c_int)> {
-    let envelope = datatype.datatype().envelope(counts(width))?;
+    let envelope = datatype.datatype().envelope(counts(width, datatype)?)?;
     let Envelope { integers, addresses, large_counts, datatypes, .. } = envelope;
     let [integers, addresses, large_counts, datatypes] =
         [integers, addresses, large_counts, datatypes].map(|n| n as i64);
@@ -120,7 +126,7 @@ pub fn type_get_contents(
     large_counts: Room<i64>,
     datatypes: Room<Handle>,
 ) -> Result<()> {
-    let contents = datatype.datatype().contents(counts(width))?;
+    let contents = datatype.datatype().contents(counts(width, datatype)?)?;
     contents.envelope().fits(&Envelope {
         combiner: contents.combiner,
         integers: max_integers as usize,
@@ -130,7 +136,7 @@ pub fn type_get_contents(
     })?;
     let mut given = contents.integers.clone();
     if contents.combiner == Combiner::Darray {
-        default_arguments(&mut given, width);
+        default_arguments(&mut given, datatype.version().width);
     }
     integers.slice(given.len(), "array_of_integers")?.copy_from_slice(&given);
     let room = addresses.slice(contents.addresses.len(), "array_of_addresses")?;
@@ -140,7 +146,8 @@ pub fn type_get_contents(
     let room = large_counts.slice(contents.large_counts.len(), "array_of_large_counts")?;
     room.copy_from_slice(&contents.large_counts);
     let room = datatypes.slice(contents.datatypes.len(), "array_of_datatypes")?;
-    for (out, child) in room.iter_mut().zip(&contents.datatypes) {
+    let versions = &datatype.version().children;
+    for ((out, child), version) in room.iter_mut().zip(&contents.datatypes).zip(versions) {
         let is_permanent = matches!(
             child.combiner(),
             Combiner::F90Real | Combiner::F90Complex | Combiner::F90Integer | Combiner::ValueIndex
@@ -148,7 +155,7 @@ pub fn type_get_contents(
         *out = match child.as_basic() {
             Some(basic) => handle_of(basic),
             None if is_permanent => permanent(child.clone())?,
-            None => made(child.clone())?,
+            None => made(child.clone(), version.clone())?,
         };
     }
     Ok(())
