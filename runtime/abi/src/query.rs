@@ -217,7 +217,7 @@ pub fn status_set_elements(status: &mut Status, datatype: &Type, count: i64) -> 
             whole.checked_mul(size).and_then(|bytes| bytes.checked_add(low)).ok_or_else(wrong)?
         }
     };
-    status.set_bytes(bytes as i64);
+    status.set_own(bytes as i64);
     Ok(())
 }
 

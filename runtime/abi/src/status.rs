@@ -49,9 +49,16 @@ impl Status {
         (i64::from(self.internal[1]) << 32) | i64::from(self.internal[0] as u32)
     }
 
-    pub fn set_bytes(&mut self, bytes: i64) {
+    fn set_bytes(&mut self, bytes: i64) {
         self.internal[0] = bytes as c_int;
         self.internal[1] = (bytes >> 32) as c_int;
+    }
+
+    /// Sets the length of data of this process. Nothing else is looked at, since programs set the
+    /// statuses that they declare.
+    pub fn set_own(&mut self, bytes: i64) {
+        self.set_bytes(bytes);
+        self.internal[3] = 0;
     }
 
     /// Whether the operation was cancelled.
