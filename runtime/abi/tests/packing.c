@@ -179,7 +179,7 @@ static void large(void) {
   CHECK(n == MPI_UNDEFINED);
   if (sizeof(MPI_Aint) == 8) {
     OK(MPI_Pack_external_size("external32", 1 << 30, MPI_INT, &short_bytes));
-    CHECK(short_bytes == (MPI_Count)1 << 32);
+    CHECK(short_bytes / 4 == 1 << 30);
   }
 }
 
