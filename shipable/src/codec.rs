@@ -5,6 +5,7 @@
 //! further versions. Another encoder may replace it in this file; the golden bytes in the tests of
 //! forms then show whether the wire format is unchanged.
 
+use bincode::enc::write::SizeWriter;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -32,6 +33,36 @@ pub fn encode<T: Serialize + ?Sized>(value: &T, limit: usize) -> Result<Vec<u8>,
         length if length > limit => Err(CodecError::TooLong { length, limit }),
         _ => Ok(bytes),
     }
+}
+
+/// Encodes a value that has a secret. The memory of the encoding doesn't grow, so that no part of the
+/// value is left behind in memory that was given up. The value is walked twice, the first time to
+/// count the bytes.
+///
+/// # Errors
+///
+/// As [`encode`].
+///
+/// ```
+/// let key = (1u8, [7u8; 32]);
+/// let bytes = shipable::codec::encode_secret(&key, 100)?;
+/// assert_eq!(bytes, shipable::codec::encode(&key, 100)?);
+/// # Ok::<(), shipable::codec::CodecError>(())
+/// ```
+pub fn encode_secret<T: Serialize + ?Sized>(
+    value: &T,
+    limit: usize,
+) -> Result<Vec<u8>, CodecError> {
+    let malformed = |error: bincode::error::EncodeError| CodecError::Malformed(error.to_string());
+    let mut counted = SizeWriter::default();
+    bincode::serde::encode_into_writer(value, &mut counted, CONFIGURATION).map_err(malformed)?;
+    let length = counted.bytes_written;
+    if length > limit {
+        return Err(CodecError::TooLong { length, limit });
+    }
+    let mut bytes = vec![0; length];
+    bincode::serde::encode_into_slice(value, &mut bytes, CONFIGURATION).map_err(malformed)?;
+    Ok(bytes)
 }
 
 /// Decodes a value that takes up all of `bytes`. The bytes may come from a hostile peer.
@@ -90,8 +121,18 @@ mod tests {
     }
 
     #[test]
+    fn the_encoding_of_a_secret_is_allocated_once() {
+        let key = (1u8, [7u8; 32]);
+        let (bytes, grown) = (encode_secret(&key, 100).unwrap(), encode(&key, 100).unwrap());
+        assert_eq!(bytes, grown);
+        assert!(bytes.capacity() == bytes.len() && grown.capacity() > grown.len());
+    }
+
+    #[test]
     fn encode_and_decode_enforce_their_limits() {
         assert_eq!(encode(&[0u8; 9], 8), Err(CodecError::TooLong { length: 9, limit: 8 }));
+        let long = encode_secret(&[0u8; 9], 8);
+        assert_eq!(long, Err(CodecError::TooLong { length: 9, limit: 8 }));
         assert_eq!(decode::<u8>(&[0; 9], 8), Err(CodecError::TooLong { length: 9, limit: 8 }));
         assert_eq!(decode::<u8>(&[7, 0, 0], 8), Err(CodecError::TrailingBytes(2)));
     }

@@ -107,7 +107,7 @@ impl Introductions {
         let ranks = self.first(missing(held, me.size));
         let (secret, founding) = (self.secret.clone(), self.founding);
         let hello = Hello { protocol: PROTOCOL, secret, founding, ranks };
-        let bytes = shipable::codec::encode(&hello, hello_limit(me.size));
+        let bytes = shipable::codec::encode_secret(&hello, hello_limit(me.size));
         let bytes = bytes.map_err(|error| error.to_string())?;
         let header = Header { length: bytes.len() as u64, ..Header::new(Kind::Hello) };
         let peer = (me.rank + me.size - held) % me.size;
@@ -200,4 +200,47 @@ impl Introductions {
 /// The number of ranks that the rank `held` before this one is missing, if this one knows `held`.
 fn missing(held: u32, size: u32) -> u32 {
     held.min(size - held)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use longshore_transport::Segment;
+    use longshore_transport::shm::ShmLink;
+
+    use super::*;
+    use crate::engine::{Engine, Me};
+    use crate::job::{Secret, copies};
+    use crate::object::Names;
+
+    #[test]
+    fn hellos_leave_no_copy_of_the_secret_in_memory() {
+        const SIZE: u32 = 3;
+        let secret = Secret::generate().unwrap();
+        // The second half: an allocator overwrites the first bytes of memory that it gets back.
+        let inverted: Vec<u8> = secret.bytes()[16..].iter().map(|byte| !byte).collect();
+        let segment = Segment::create(SIZE).unwrap();
+        let engine = |rank| {
+            let architecture = Architecture::X86_64;
+            let me = Me { rank, size: SIZE, architecture, emulated: false, by_length: false };
+            let link = Box::new(ShmLink::new(segment.as_rank(rank).unwrap()).unwrap());
+            let founding = (rank == 0).then_some(Founding { barrier: (0, 0), job: 1 });
+            let proof = secret.bytes().to_vec().into();
+            Engine::new(me, link, proof, Arc::new(Names::default()), founding)
+        };
+        let mut engines: Vec<_> = (0..SIZE).map(engine).collect();
+        for engine in &mut engines {
+            engine.state().start_hello().unwrap();
+        }
+        while engines.iter_mut().any(|engine| engine.state().awaited_hello().is_some()) {
+            for engine in &mut engines {
+                engine.progress();
+            }
+        }
+        // One in each engine, and the one above. Those in the rings lie in shared memory.
+        assert_eq!(copies::count(&inverted), SIZE as usize + 1);
+        drop((engines, secret));
+        assert_eq!(copies::count(&inverted), 0);
+    }
 }

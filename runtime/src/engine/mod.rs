@@ -56,7 +56,7 @@ mod tests;
 use std::sync::Arc;
 
 use longshore_transport::Link;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::check::note;
 use crate::control::Tally;
@@ -381,7 +381,10 @@ impl State {
             }
             (Sink::Ignore, _) => {}
             (Sink::Receive(receiving), cut) => messages.finish_receive(*receiving, cut),
-            (Sink::Collect(_), Some(_)) => return Err(format!("a {:?} cut short", header.kind)),
+            (Sink::Collect(mut bytes), Some(_)) => {
+                bytes.zeroize();
+                return Err(format!("a {:?} cut short", header.kind));
+            }
             (Sink::Collect(bytes), None) => return self.finish_whole(peer, header, bytes),
         }
         Ok(())
@@ -392,7 +395,11 @@ impl State {
         let State { peers, outbox, notes, operations, target, messages, .. } = self;
         match header.kind {
             Kind::Define => target.handle_define(peer, header, &bytes),
-            Kind::Hello => self.introductions.handle_hello(peer, &bytes, peers, outbox)?,
+            Kind::Hello => {
+                // The hello has the job's secret.
+                let bytes = Zeroizing::new(bytes);
+                self.introductions.handle_hello(peer, &bytes, peers, outbox)?;
+            }
             Kind::Refuse => {
                 operations.handle_refusal(peer, header, &bytes, peers, notes, outbox)?;
             }

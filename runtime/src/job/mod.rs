@@ -30,6 +30,8 @@ use self::exchange::Exchange;
 use crate::hosts::Hosts;
 pub use activity::Activity;
 pub use secret::Secret;
+#[cfg(test)]
+pub(crate) use secret::copies;
 pub use words::UnknownWord;
 
 /// The job of a launched process.

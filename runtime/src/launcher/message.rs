@@ -204,7 +204,8 @@ impl Outbox {
     pub(super) fn push<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
         // The orders have the job's secret. So neither these bytes nor those before them may be
         // left behind.
-        let bytes = Zeroizing::new(codec::encode(message, LIMIT).map_err(io::Error::other)?);
+        let bytes = codec::encode_secret(message, LIMIT).map_err(io::Error::other)?;
+        let bytes = Zeroizing::new(bytes);
         let length = (bytes.len() as u32).to_le_bytes();
         let needed = self.bytes.len() + length.len() + bytes.len();
         if needed > self.bytes.capacity() {
@@ -222,8 +223,8 @@ impl Outbox {
     }
 
     #[cfg(fuzzing)]
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.bytes.into()
+    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes).into()
     }
 
     /// Writes once to a descriptor that polls writable.
@@ -232,6 +233,13 @@ impl Outbox {
         self.bytes.range_mut(..written).for_each(|byte| *byte = 0);
         self.bytes.drain(..written);
         Ok(())
+    }
+}
+
+/// Overwrites orders that their agent doesn't read any more.
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        overwrite(&mut self.bytes);
     }
 }
 

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::os::unix::{Library as Loaded, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use longshore_transport::signals;
+use zeroize::Zeroize;
 
 use crate::job::env;
 
@@ -341,14 +342,19 @@ impl Owned {
 
 impl Drop for Owned {
     /// Frees the value as PMIX_VALUE_RELEASE does for the kinds in use here. The members of other
-    /// kinds leak.
+    /// kinds leak. A string is overwritten first, because it may be the job's secret.
     fn drop(&mut self) {
         // SAFETY: the library allocated value and string by malloc and passed their ownership to
-        // this object. Neither is used after the drop.
+        // this object. Neither is used after the drop. The string is null or ends with a zero byte.
         unsafe {
             let value = self.0.as_ptr();
             if (*value).kind == STRING {
-                libc::free((*value).data.string.cast());
+                let string = (*value).data.string;
+                if !string.is_null() {
+                    let length = CStr::from_ptr(string).to_bytes().len();
+                    std::slice::from_raw_parts_mut(string, length).zeroize();
+                }
+                libc::free(string.cast());
             }
             libc::free(value.cast());
         }

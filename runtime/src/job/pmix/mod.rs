@@ -7,9 +7,11 @@
 
 mod library;
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CStr, CString, OsString};
 use std::io;
 use std::path::PathBuf;
+
+use zeroize::Zeroizing;
 
 use self::library::Library;
 use super::env;
@@ -45,7 +47,12 @@ impl Client {
 
     /// Publishes this process's `value` under `key`.
     pub(super) fn put(&mut self, key: &str, value: &str) -> io::Result<()> {
-        self.library.put(&c_string(key)?, &c_string(value)?)
+        // The value may be the job's secret, of which no copy is left behind.
+        let mut text = Zeroizing::new(Vec::with_capacity(value.len() + 1));
+        text.extend_from_slice(value.as_bytes());
+        text.push(0);
+        let text = CStr::from_bytes_with_nul(&text).map_err(|_| io::ErrorKind::InvalidInput)?;
+        self.library.put(&c_string(key)?, text)
     }
 
     /// The value that `rank` put under `key` before the last barrier, if there is one.
