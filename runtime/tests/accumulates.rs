@@ -8,7 +8,7 @@ use longshore::sim::{Options, run, run_shared};
 use longshore::{
     Architecture, Class, Datatype, Destination, Element, Given, Info, Op, Origin, Rank, Window, c,
 };
-use shipable::oracle::{self, Random, cases};
+use shipable::oracle::{self, Random, cases, each_seed};
 
 use support::crowd;
 
@@ -311,7 +311,7 @@ fn pairs_are_elements_of_windows_and_of_reductions() {
 /// lengths.
 #[test]
 fn random_types_accumulate_as_the_oracle_does() {
-    for seed in 0..cases(40) {
+    each_seed(40, |seed| {
         let mut random = Random::new(
             seed,
             oracle::Options { portable: true, items: 120, ..oracle::Options::default() },
@@ -411,7 +411,7 @@ fn random_types_accumulate_as_the_oracle_does() {
             rank.finalize().unwrap();
         })
         .unwrap();
-    }
+    });
 }
 
 /// Rule 28: the elements before the one that doesn't fit are combined. That element and later ones

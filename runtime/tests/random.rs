@@ -3,7 +3,7 @@
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{Architecture, Class, Datatype, Destination, Info, Origin, Rank, Window};
-use shipable::oracle::{self, Random, cases};
+use shipable::oracle::{self, Random, each_seed};
 
 const WINDOW: usize = 1 << 16;
 
@@ -111,7 +111,7 @@ fn oracle_options() -> oracle::Options {
 
 #[test]
 fn random_types_between_random_representations_match_the_oracle() {
-    for seed in 0..cases(60) {
+    each_seed(60, |seed| {
         let mut random = Random::new(seed ^ 0xA5, oracle_options());
         let pick = |random: &mut Random| match random.chance(4) {
             true => Architecture::NATIVE,
@@ -136,5 +136,5 @@ fn random_types_between_random_representations_match_the_oracle() {
             0 => run_shared(2, &options, body).unwrap(),
             _ => run(2, &options, body).unwrap(),
         };
-    }
+    });
 }

@@ -1,6 +1,6 @@
 //! Tests of bounds, sizes and signatures of random types against the oracle's type maps.
 
-use shipable::oracle::{self, Options, Random, cases};
+use shipable::oracle::{self, Options, Random, cases, each_seed};
 use shipable::{Architecture, Committed, Datatype, Signature};
 
 fn options(seed: u64) -> Options {
@@ -28,14 +28,14 @@ fn check_bounds(datatype: &Datatype, architecture: &Architecture) {
 
 #[test]
 fn bounds_equal_the_oracles_on_every_architecture() {
-    for seed in 0..cases(3000) {
+    each_seed(3000, |seed| {
         let datatype = Random::new(seed, options(seed)).datatype();
         for architecture in Architecture::all() {
             check_bounds(&datatype, architecture);
             let items = oracle::expand(&datatype, architecture, 1).unwrap().len() as u64;
             assert!(items <= oracle::effort(&datatype), "{datatype}: {items} items");
         }
-    }
+    });
 }
 
 #[test]
@@ -98,14 +98,14 @@ fn types_that_compile_have_bounds() {
 
 #[test]
 fn signatures_equal_those_of_the_item_lists() {
-    for seed in 0..cases(3000) {
+    each_seed(3000, |seed| {
         let (one, other) = Random::new(seed, options(seed)).pair();
         assert_eq!(oracle::flatten(&one), oracle::flatten(&other), "{one} and {other}");
         assert_eq!(one.signature(), other.signature(), "{one} and {other}");
         let items = oracle::flatten(&one).into_iter().map(Signature::of_leaf);
         let item_by_item = items.fold(Signature::empty(), |all, item| all.then(&item).unwrap());
         assert_eq!(one.signature(), item_by_item, "{one}");
-    }
+    });
 }
 
 #[test]
@@ -122,14 +122,14 @@ fn unequal_lists_have_unequal_signatures() {
 
 #[test]
 fn disjoint_option_yields_types_without_overlaps() {
-    for seed in 0..cases(3000) {
+    each_seed(3000, |seed| {
         let options = Options { disjoint: true, ..options(seed) };
         let datatype = Random::new(seed, options).datatype();
         for count in [1, 3] {
             let overlaps = oracle::overlaps(&datatype, &options.architecture, count).unwrap();
             assert!(!overlaps, "{datatype} on {} times {count}", options.architecture);
         }
-    }
+    });
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn equal_seeds_give_equal_types_on_every_machine() {
 
 #[test]
 fn oracle_pack_and_unpack_round_trip() {
-    for seed in 0..cases(500) {
+    each_seed(500, |seed| {
         let options = Options { disjoint: true, ..options(seed) };
         let mut random = Random::new(seed, options);
         let (datatype, here) = (random.datatype(), options.architecture);
@@ -183,5 +183,5 @@ fn oracle_pack_and_unpack_round_trip() {
             let range = at..at + usize::from(item.scalar.size);
             assert_eq!(memory[range.clone()], back[range], "{datatype} on {here}");
         }
-    }
+    });
 }

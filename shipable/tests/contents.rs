@@ -2,7 +2,7 @@
 
 use shipable::contents::{self, Contents, Counts, Elements, Envelope, type_count, type_elements};
 use shipable::datatype::Combiner;
-use shipable::oracle::{Options, Random, cases};
+use shipable::oracle::{Options, Random, each_seed};
 use shipable::{Basic, Class, Datatype, Distribution, Error, Leaf, Order, Result};
 
 const C: i32 = contents::ORDER_C;
@@ -356,12 +356,12 @@ fn invalid_contents_are_refused() {
 
 #[test]
 fn random_types_are_rebuilt_from_their_contents() {
-    for seed in 0..cases(300) {
+    each_seed(300, |seed| {
         let datatype = Random::new(seed, Options::default()).datatype();
         for counts in [Counts::Int, Counts::Large] {
             assert_eq!(rebuilt(&datatype, counts), datatype, "seed {seed}");
         }
-    }
+    });
 }
 
 /// Rebuilds a type from the contents of all its nodes.
@@ -450,7 +450,7 @@ fn type_elements_fills_at_most_the_count_passed_in() {
 /// The loop that the proposal prescribes.
 #[test]
 fn descent_to_basic_types_ends() {
-    for seed in 0..cases(300) {
+    each_seed(300, |seed| {
         let datatype = Random::new(seed, Options::default()).datatype();
         let mut open = vec![(datatype.clone(), 0)];
         while let Some((top, level)) = open.pop() {
@@ -462,7 +462,7 @@ fn descent_to_basic_types_ends() {
             }
             open.extend(types.into_iter().map(|child| (child, level + 1)));
         }
-    }
+    });
     // Fortran's kinds are basic types too.
     let kind = Datatype::f90_real(Some(6), None).unwrap();
     let Elements { combiner, types, .. } = type_elements(&kind, 1).unwrap();

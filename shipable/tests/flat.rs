@@ -1,7 +1,7 @@
 //! Tests of flat forms: golden text, errors, and the comparison of communicators.
 
 use shipable::flat::{self, CommunicatorDescription, Comparison, FlatError};
-use shipable::oracle::{Options, Random, cases};
+use shipable::oracle::{Options, Random, each_seed};
 use shipable::{Architecture, Class, Datatype, Error};
 
 const X86_64: Architecture = Architecture::X86_64;
@@ -137,7 +137,7 @@ fn damaged_forms_are_refused_with_the_defect() {
 
 #[test]
 fn random_types_unpack_only_on_valid_architectures() {
-    for seed in 0..cases(300) {
+    each_seed(300, |seed| {
         let random = &mut Random::new(seed, Options::default());
         random.options.portable = random.chance(2);
         let (datatype, here, there) =
@@ -154,7 +154,7 @@ fn random_types_unpack_only_on_valid_architectures() {
                 assert!(other && packed.starts_with("MDT1;L;") && here != there, "{error}");
             }
         }
-    }
+    });
 }
 
 fn described(job: u128, context: u64, processes: &[u64]) -> CommunicatorDescription {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use shipable::notation::{self, MAX_LIST, MAX_TEXT, ParseProblem};
-use shipable::oracle::{Options, Random, cases};
+use shipable::oracle::{Options, Random, cases, each_seed};
 use shipable::{Basic, Class, Datatype, Distribution, Error, Order, Result};
 
 /// Checks that a type prints as this text, and that the text parses as this type.
@@ -371,20 +371,20 @@ fn limits_are_enforced_and_stated() {
 
 #[test]
 fn random_types_round_trip() {
-    for seed in 0..cases(300) {
+    each_seed(300, |seed| {
         let datatype = Random::new(seed, Options::default()).datatype();
         let text = datatype.to_string();
         let parsed = notation::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(parsed.to_string(), text, "seed {seed}");
         assert_eq!(parsed.signature(), datatype.signature(), "seed {seed}");
-    }
+    });
 }
 
 /// Damaged texts either fail to parse at a column of the text, or parse as a type with its own
 /// canonical text.
 #[test]
 fn damaged_text_never_panics() {
-    for seed in 0..cases(300) {
+    each_seed(300, |seed| {
         let random = &mut Random::new(seed, Options { items: 40, ..Options::default() });
         let text = random.datatype().to_string();
         for _ in 0..20 {
@@ -406,7 +406,7 @@ fn damaged_text_never_panics() {
                 Err(error) => assert!((1..=damaged.len() + 1).contains(&error.column), "{error}"),
             }
         }
-    }
+    });
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Tests of reductions against a naive oracle, with all operations on all types that they accept,
 //! in random representations, on random types, with random cuts.
 
+use std::collections::HashSet;
+use std::sync::Mutex;
+
 use shipable::arch::{Scalar, Value};
 use shipable::convert::Conversion;
-use shipable::oracle::{self, Options, Random, cases};
+use shipable::oracle::{self, Options, Random, cases, each_seed};
 use shipable::reduce::{Carry, Op, Reduction, Sides, Stage, Swap, check_swap};
 use shipable::{Architecture, Basic, Class, Committed, Datatype, Error, Leaf, View, ViewMut};
 
@@ -254,8 +257,8 @@ impl TypedBuffer {
 
 #[test]
 fn operations_agree_with_the_oracle_at_any_cut() {
-    let mut seen = std::collections::HashSet::new();
-    for seed in 0..cases(6000) {
+    let seen = Mutex::new(HashSet::new());
+    each_seed(6000, |seed| {
         let mut random = Random::new(seed, Options::default());
         let (from, to) = match random.below(3) {
             0 => (Architecture::NATIVE, Architecture::NATIVE),
@@ -273,17 +276,17 @@ fn operations_agree_with_the_oracle_at_any_cut() {
         let (target_type, other_type) = random.pair_of(leaf);
         let count = 1 + random.below(3);
         let Some(mut target) = TypedBuffer::new(&mut random, &target_type, &to, count) else {
-            continue;
+            return;
         };
         let (kinds, there_kinds) = (scalars(leaf, &from), scalars(leaf, &to));
         let size =
             |scalars: &[Scalar]| scalars.iter().map(|scalar| u64::from(scalar.size)).sum::<u64>();
         let items = target.committed.native().stream_length(count).unwrap() / size(&there_kinds);
         if items == 0 || from.leaf(leaf).is_err() {
-            continue;
+            return;
         }
         if to.leaf(leaf).is_ok() {
-            seen.insert((op, leaf));
+            seen.lock().unwrap().insert((op, leaf));
         }
         let narrow = random.chance(2);
         let operands = elements(&mut random, &kinds, op, items, narrow);
@@ -346,14 +349,14 @@ fn operations_agree_with_the_oracle_at_any_cut() {
 
         // From typed memory to typed memory.
         if refused.is_some() {
-            continue;
+            return;
         }
         target.memory = original;
         let Some(mut source) = TypedBuffer::new(&mut random, &other_type, &to, count) else {
-            continue;
+            return;
         };
         let Some(mut result) = TypedBuffer::new(&mut random, &other_type, &to, count) else {
-            continue;
+            return;
         };
         source.fill(&to, &converted);
         let mut fetched = result.memory.clone();
@@ -370,7 +373,8 @@ fn operations_agree_with_the_oracle_at_any_cut() {
         }
         assert!(target.memory == wanted, "{what}, from {other_type}");
         assert!(!fetching || result.memory == fetched, "{what}, to {other_type}");
-    }
+    });
+    let seen = seen.into_inner().unwrap();
     assert!(cases(6000) < 6000 || seen.len() > 300, "{} kinds of operations", seen.len());
 }
 

@@ -6,7 +6,7 @@ use shipable::contents::{Contents, Counts};
 use shipable::datatype::Combiner;
 use shipable::flat::{self, FlatError};
 use shipable::form::Limits;
-use shipable::oracle::{Options, Random, cases};
+use shipable::oracle::{Options, Random, each_seed};
 use shipable::{Architecture, Basic, Datatype, Distribution, Error, Form, Order, notation};
 
 /// The number of constructors with children.
@@ -175,21 +175,11 @@ fn every_constructor_over_every_basic_type_round_trips() {
 
 #[test]
 fn random_nestings_round_trip() {
-    let cases = cases(100_000);
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    std::thread::scope(|scope| {
-        for first in 0..threads {
-            scope.spawn(move || {
-                for seed in (first..cases).step_by(threads as usize) {
-                    let random = &mut Random::new(seed, Options::default());
-                    let datatype = nested(random, 4);
-                    let (here, elsewhere) = (random.architecture(), random.architecture());
-                    let tried = std::panic::catch_unwind(|| {
-                        round_trips(&datatype, &here, &elsewhere);
-                    });
-                    assert!(tried.is_ok(), "seed {seed}: {datatype}");
-                }
-            });
-        }
+    each_seed(100_000, |seed| {
+        let random = &mut Random::new(seed, Options::default());
+        let datatype = nested(random, 4);
+        let (here, elsewhere) = (random.architecture(), random.architecture());
+        let tried = std::panic::catch_unwind(|| round_trips(&datatype, &here, &elsewhere));
+        assert!(tried.is_ok(), "{datatype}");
     });
 }

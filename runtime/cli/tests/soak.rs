@@ -16,7 +16,9 @@ mod support;
 use std::fmt::Debug;
 use std::ops::Add;
 use std::os::linux::fs::MetadataExt as _;
+use std::panic::catch_unwind;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -586,12 +588,15 @@ fn random_jobs_match_the_model_processes() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let limit = Duration::from_secs(number("LONGSHORE_SOAK_SECONDS").unwrap_or(3));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    let mut seed = number("LONGSHORE_SOAK_SEED").unwrap_or(now.as_millis() as u64);
-    let start = Instant::now();
-    let mut jobs = 0;
-    while start.elapsed() < limit {
-        soak(seed);
-        (seed, jobs) = (seed + 1, jobs + 1);
-    }
-    println!("{jobs} jobs in {:.1?}", start.elapsed());
+    let first = number("LONGSHORE_SOAK_SEED").unwrap_or(now.as_millis() as u64);
+    let (start, next) = (Instant::now(), AtomicU64::new(first));
+    // Each thread runs one job at a time. A job depends only on its seed.
+    let pool = rayon::ThreadPoolBuilder::new().build().unwrap();
+    pool.broadcast(|_| {
+        while start.elapsed() < limit {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            assert!(catch_unwind(|| soak(seed)).is_ok(), "seed {seed} failed, as said above");
+        }
+    });
+    println!("{} jobs in {:.1?}", next.into_inner() - first, start.elapsed());
 }

@@ -217,7 +217,7 @@ fn rules_3_to_5_and_11_hold_for_calls_without_scopes() {
 /// message of rank 0 while it frees a window of four ranks.)
 #[test]
 fn late_messages_to_a_freed_window_change_nothing() {
-    for seed in 0..shipable::oracle::cases(40) {
+    shipable::oracle::each_seed(40, |seed| {
         let options = Options { routes: crate::job::Routes::Message, seed, ..Options::default() };
         run(4, &options, |rank| {
             for _ in 0..4 {
@@ -230,5 +230,5 @@ fn late_messages_to_a_freed_window_change_nothing() {
             rank.finalize().unwrap();
         })
         .unwrap();
-    }
+    });
 }

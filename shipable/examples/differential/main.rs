@@ -27,6 +27,7 @@ use case::{Asked, Case, Field};
 use known::{Difference, Theirs};
 use peer::{Answer, Library, Peer};
 use random::Cases;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 /// The number of distinct failures to print, each with its smallest type.
 const SHOWN: usize = 20;
@@ -74,10 +75,16 @@ fn run() -> Result<bool, Box<dyn Error>> {
     }
     let mut cases = Cases::new(seed, &library);
     let batch: Vec<Case> = (0..types).map(|_| cases.next()).collect::<Result<_, _>>()?;
-    let asked: Vec<Asked> = batch.iter().map(|case| known::ask(case, &known)).collect();
+    let asked: Vec<Asked> = batch.par_iter().map(|case| known::ask(case, &known)).collect();
     let answers = peer.ask(batch.iter().zip(&asked))?;
-    for ((case, asked), answer) in batch.iter().zip(&asked).zip(&answers) {
-        let wrong = differences(case, asked, answer, &known)?;
+    // Our own answers take most of the time, and each depends on its case only.
+    let compared = batch.par_iter().zip(&asked).zip(&answers);
+    let compared = compared.map(|((case, asked), answer)| {
+        differences(case, asked, answer, &known).map_err(|error| format!("{case}: {error}"))
+    });
+    let compared: Vec<_> = compared.collect();
+    for ((case, asked), wrong) in batch.iter().zip(&asked).zip(compared) {
+        let wrong = wrong?;
         tally.answers += asked.fields.len();
         tally.excuse(case, &known);
         let fields: Vec<_> = wrong.iter().map(|wrong| wrong.field).collect();

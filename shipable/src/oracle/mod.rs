@@ -7,8 +7,10 @@
 
 mod pack;
 mod random;
+mod seeds;
 mod typemap;
 
 pub use pack::{Refusal, pack, unpack};
-pub use random::{Options, Random, cases};
+pub use random::{Options, Random};
+pub use seeds::{cases, each_seed};
 pub use typemap::{Item, NaiveBounds, bounds, effort, expand, flatten, overlaps};

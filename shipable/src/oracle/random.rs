@@ -7,12 +7,6 @@ use crate::basic::{Basic, Leaf, Makeup};
 use crate::datatype::{Datatype, Distribution, Order};
 use crate::error::Result;
 
-/// The number of random cases that a test tries: `LONGSHORE_TEST_CASES`, or the test's default.
-/// Slow machines, such as emulated ones, set the variable low.
-pub fn cases(default: u64) -> u64 {
-    std::env::var("LONGSHORE_TEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
-}
-
 /// The properties of random types.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {

@@ -1,6 +1,6 @@
 //! Compares the model of memory with the oracle, which lists every item, and checks the drawn text.
 
-use shipable::oracle::{self, Options, Random, cases};
+use shipable::oracle::{self, Options, Random, cases, each_seed};
 use shipable::{Architecture, Basic, Datatype, Form, Leaf};
 
 use super::memory::{Item, Memory};
@@ -63,14 +63,14 @@ fn random(random: &mut Random) -> Datatype {
 
 #[test]
 fn memory_has_the_items_that_the_oracle_lists() {
-    for seed in 0..cases(400) {
+    each_seed(400, |seed| {
         let mut dice = Random::new(seed, Options { disjoint: seed % 2 == 0, ..Options::default() });
         let (datatype, architecture) = (random(&mut dice), dice.architecture());
         let count = dice.below(4);
         if datatype.signature().count > 20_000 {
-            continue;
+            return;
         }
-        let Some(memory) = memory(&datatype, &architecture, count) else { continue };
+        let Some(memory) = memory(&datatype, &architecture, count) else { return };
         let what = format!("seed {seed}: {count} x {datatype} on {architecture}");
         let items = expected(&datatype, &architecture, count);
         let found = memory.items_in(Address::MIN / 4..Address::MAX / 4, &mut Effort::picture());
@@ -94,7 +94,7 @@ fn memory_has_the_items_that_the_oracle_lists() {
                 "{what} at {start}"
             );
         }
-    }
+    });
 }
 
 /// The rows of a picture after unfolding, with the type of every byte; `None` for rows that the
