@@ -13,7 +13,15 @@ use crate::types::Type;
 /// explicit datatype selects.
 pub struct Given<M> {
     memory: M,
-    typed: Option<(i64, Type, i64)>,
+    part: Part,
+}
+
+/// The part of the memory that an operation uses.
+enum Part {
+    Whole,
+    Typed(i64, Type, i64),
+    /// None: the data of a collective call are in place.
+    InPlace,
 }
 
 impl<M: Memory> Given<M> {
@@ -38,13 +46,30 @@ impl<M: Memory> Given<M> {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     pub fn typed(memory: M, count: i64, datatype: &Type, bytes: i64) -> Given<M> {
-        Given { memory, typed: Some((count, datatype.clone(), bytes)) }
+        Given { memory, part: Part::Typed(count, datatype.clone(), bytes) }
+    }
+
+    /// The data of a collective call, which are in place or which the call ignores: see
+    /// [`IN_PLACE`](crate::IN_PLACE). The memory is only returned.
+    ///
+    /// ```
+    /// use longshore::{Given, Op};
+    ///
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let sum = world.iallreduce(Given::in_place(vec![0; 0]), vec![1], Op::Sum)?;
+    /// assert_eq!(sum.wait()?.1, [world.size()]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn in_place(memory: M) -> Given<M> {
+        Given { memory, part: Part::InPlace }
     }
 }
 
 impl<M: Memory> From<M> for Given<M> {
     fn from(memory: M) -> Given<M> {
-        Given { memory, typed: None }
+        Given { memory, part: Part::Whole }
     }
 }
 
@@ -52,29 +77,30 @@ impl<M: Memory> From<M> for Given<M> {
 pub(crate) struct Taken {
     pub memory: Arc<Exposed>,
     elements: Elements,
-    typed: Option<(i64, Type, i64)>,
+    part: Part,
 }
 
 impl Taken {
     pub(crate) fn new<M: Memory>(given: Given<M>, process: &Process) -> Result<Taken> {
-        let Given { memory, typed } = given;
+        let Given { memory, part } = given;
         let native = M::native_element().is_some_and(|size| size > 1);
-        if typed.is_some() && native && process.me().emulated {
+        if matches!(part, Part::Typed(..)) && native && process.me().emulated {
             return Err(process.me().emulated().into());
         }
         let elements = memory.elements();
-        Ok(Taken { memory: Arc::new(Exposed::created(memory)?), elements, typed })
+        Ok(Taken { memory: Arc::new(Exposed::created(memory)?), elements, part })
     }
 
     pub(crate) fn what(&self) -> What<'_> {
-        match (&self.typed, &self.elements) {
-            (Some((count, datatype, at)), _) => {
+        match (&self.part, &self.elements) {
+            (Part::InPlace, _) => What::InPlace,
+            (Part::Typed(count, datatype, at), _) => {
                 What::Typed { count: *count, datatype, at: *at, native: None }
             }
-            (None, Elements::Slice { count, element }) => {
+            (Part::Whole, Elements::Slice { count, element }) => {
                 What::Slice { count: *count, element: *element }
             }
-            (None, Elements::Typed { count, datatype }) => {
+            (Part::Whole, Elements::Typed { count, datatype }) => {
                 What::Typed { count: *count, datatype, at: 0, native: None }
             }
         }

@@ -137,7 +137,10 @@ pub mod wire;
 
 pub use assert::Assert;
 pub use buffer::Buffer;
-pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, Operator, SplitType, UserOp};
+pub use communicator::{
+    ANY_SOURCE, ANY_TAG, Collective, Communicator, Neighbors, Operator, SharedOperator, SplitType,
+    UserOp,
+};
 pub use engine::{Policy as TargetTypes, Status, UNDEFINED};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use flavor::{Flavor, Model};

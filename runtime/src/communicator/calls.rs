@@ -23,7 +23,7 @@ pub(crate) struct Call {
 }
 
 /// The calls, in the order of their codes in messages.
-const NAMES: [&str; 27] = [
+const NAMES: [&str; 28] = [
     "barrier",
     "finalize",
     "bcast",
@@ -51,6 +51,7 @@ const NAMES: [&str; 27] = [
     "allocate of a window",
     "allocate_shared of a window",
     "create_dynamic of a window",
+    "neighbor_alltoallw",
 ];
 
 impl Call {
@@ -103,6 +104,15 @@ impl fmt::Display for Call {
     }
 }
 
+/// A collective call under way: its name, its number, which is the tag of its messages, and where
+/// these are.
+#[derive(Clone, Copy)]
+pub(super) struct Ongoing {
+    pub channel: Channel,
+    pub number: i32,
+    pub call: Call,
+}
+
 /// The calls that are remembered, so that an error can name one that is over.
 const REMEMBERED: usize = 16;
 
@@ -115,6 +125,8 @@ pub(super) struct Calls {
     recent: VecDeque<Call>,
     /// The number of the last announcement, of 31 bits.
     announced: u32,
+    /// The number of the last call with a request, of 31 bits.
+    started: u32,
 }
 
 impl Calls {
@@ -124,6 +136,11 @@ impl Calls {
             self.recent.pop_front();
         }
         self.recent.push_back(call);
+    }
+
+    fn next_started(&mut self) -> i32 {
+        self.started = (self.started + 1) & i32::MAX as u32;
+        self.started as i32
     }
 
     /// The number and name of the call under way.
@@ -179,9 +196,53 @@ impl Communicator {
         calls.announced = calls.announced.max(announced as u32 & i32::MAX as u32);
     }
 
-    /// The number and name of the collective call under way.
-    pub(super) fn current_call(&self) -> (i32, Call) {
-        self.calls().current()
+    /// The collective call under way.
+    pub(super) fn current_call(&self) -> Ongoing {
+        let (number, call) = self.calls().current();
+        Ongoing { channel: Channel::Calls, number, call }
+    }
+
+    /// Begins a collective call with a request. It is counted apart from those that wait: calls of
+    /// one kind don't match those of the other (MPI-5.0 section 6.12).
+    pub(super) fn begin_started(&self, call: Call) -> Ongoing {
+        let channel = Channel::Started;
+        let number = self.reserved.unwrap_or_else(|| self.calls().next_started());
+        Ongoing { channel, number, call }
+    }
+
+    /// A reference to the communicator whose calls with requests all take one place in the order
+    /// of such calls: the next one. So ranks may start them in any order, relative to other calls
+    /// (MPI-5.0 section 6.13, persistent collective calls). Collective, as a call with a request.
+    ///
+    /// Each of these calls has to be complete before the next one is started, and all ranks make
+    /// the same ones.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::Op;
+    ///
+    /// let world = rank.world();
+    /// let (sums, maxima) = (world.reserve(), world.reserve());
+    /// for round in 0..2 {
+    ///     // The ranks start the two calls in different orders.
+    ///     let (first, second) = match world.rank() % 2 {
+    ///         0 => ((&sums, Op::Sum), (&maxima, Op::Max)),
+    ///         _ => ((&maxima, Op::Max), (&sums, Op::Sum)),
+    ///     };
+    ///     let start = |(of, op): (&longshore::Communicator, Op)| {
+    ///         of.iallreduce(vec![world.rank() + round], vec![0], op)
+    ///     };
+    ///     let started = [start(first)?, start(second)?];
+    ///     for collective in started {
+    ///         collective.wait()?;
+    ///     }
+    /// }
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn reserve(&self) -> Communicator {
+        let number = self.calls().next_started();
+        Communicator { shared: self.shared.clone(), reserved: Some(number) }
     }
 
     /// Ends a collective call: its outcome, unless messages of earlier calls have been left over
@@ -195,7 +256,7 @@ impl Communicator {
             // A call with a rank that is gone leaves messages over, too.
             return Ok(outcome);
         }
-        let (number, _) = self.current_call();
+        let Ongoing { number, .. } = self.current_call();
         let context = self.context(Channel::Calls);
         let left = self.process().engine().state().take_left_over(context, number);
         left.map_or(Ok(outcome), |other| Err(self.mismatch(other)))

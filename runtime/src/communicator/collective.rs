@@ -4,7 +4,8 @@
 //! The data may be [`IN_PLACE`](crate::IN_PLACE): at all ranks, or only at the root of a rooted
 //! call.
 //!
-//! Left out: MPI_Alltoallw, nonblocking and neighbourhood calls.
+//! Each call has its steps in an asynchronous function, which the [calls with
+//! requests](super::nonblocking) share.
 
 use std::ops::Range;
 use std::panic::Location;
@@ -12,12 +13,14 @@ use std::panic::Location;
 use shipable::Element;
 
 use super::Communicator;
-use super::calls::Call;
+use super::calls::{Call, Ongoing};
+use super::message::Side;
+use super::participants::finish;
 use crate::check::order::Sample;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
 use crate::memory::Scope;
-use crate::origin::{Destination, Origin, What};
+use crate::origin::{Destination, Origin};
 
 impl Communicator {
     /// Sends the root's data to all ranks (MPI-5.0 section 6.4). It is read at `root` and written
@@ -41,23 +44,28 @@ impl Communicator {
         let mut data = data.into();
         let call = Call::new("bcast").with_root(root);
         let sample = self.sample_room(&mut data, 1);
-        self.collective(call, sample, Activity::Broadcast, || {
-            let root = self.root(root)?;
-            let participants = self.participants().rooted(root);
+        self.collective(call, sample, Activity::Broadcast, |at| {
             Scope::with(|scope| {
-                let elements = data.what.resolve(self.process(), scope.lend_mut(data.loan));
-                if self.rank() == root as i32 {
-                    let packed = elements.and_then(|all| self.pack_part(&all, 0, all.count));
-                    let (bytes, failed) = self.seal(packed);
-                    participants.broadcast(bytes)?;
-                    return failed.map_or(Ok(()), Err);
-                }
-                let bytes = participants.broadcast(Vec::new())?;
-                let all = elements?;
-                all.check_disjoint()?;
-                self.unpack_from(&all, 0, all.count, &bytes)
+                let data = Side { what: data.what, span: scope.lend_mut(data.loan) };
+                finish(self.bcast_steps(at, data, root))
             })
         })
+    }
+
+    pub(super) async fn bcast_steps(&self, at: Ongoing, data: Side<'_>, root: i32) -> Result<()> {
+        let root = self.root(root)?;
+        let participants = self.participants(at).rooted(root);
+        let elements = data.resolve(self);
+        if self.rank() == root as i32 {
+            let packed = elements.and_then(|all| self.pack_part(&all, 0, all.count));
+            let (bytes, failed) = self.seal(packed);
+            participants.broadcast(bytes).await?;
+            return failed.map_or(Ok(()), Err);
+        }
+        let bytes = participants.broadcast(Vec::new()).await?;
+        let all = elements?;
+        all.check_disjoint()?;
+        self.unpack_from(&all, 0, all.count, &bytes)
     }
 
     /// Collects equal blocks of data from all ranks at `root`, in the order of ranks (MPI-5.0
@@ -91,21 +99,34 @@ impl Communicator {
         &self,
         call: &'static str,
         data: Origin<'_>,
-        mut room: Destination<'_>,
+        room: Destination<'_>,
         ranges: Option<&[Range<i64>]>,
         root: i32,
     ) -> Result<()> {
         let sample = self.sample(&data).filter(|_| ranges.is_none());
-        self.collective(Call::new(call).with_root(root), sample, Activity::Gather, || {
-            let root = self.root(root)?;
-            let (mine, failed) = self.seal(match self.rank() == root as i32 {
-                true => self.packed_own(data, &mut room, ranges),
-                false => self.packed_whole(data),
-            });
-            let all = self.participants().rooted(root).gather(&mine)?;
-            failed.map_or(Ok(()), Err)?;
-            all.map_or(Ok(()), |all| self.unpack_blocks(room, ranges, &all))
+        self.collective(Call::new(call).with_root(root), sample, Activity::Gather, |at| {
+            self.both(data, room, |data, room| {
+                finish(self.gather_steps(at, data, room, ranges, root))
+            })
         })
+    }
+
+    pub(super) async fn gather_steps(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
+        ranges: Option<&[Range<i64>]>,
+        root: i32,
+    ) -> Result<()> {
+        let root = self.root(root)?;
+        let (mine, failed) = self.seal(match self.rank() == root as i32 {
+            true => self.packed_own(data, room, ranges),
+            false => self.packed_whole(data),
+        });
+        let all = self.participants(at).rooted(root).gather(&mine).await?;
+        failed.map_or(Ok(()), Err)?;
+        all.map_or(Ok(()), |all| self.unpack_blocks(room, ranges, &all))
     }
 
     /// Collects equal blocks of data from all ranks at every rank, in the order of ranks (MPI-5.0
@@ -137,16 +158,26 @@ impl Communicator {
         &self,
         call: &'static str,
         data: Origin<'_>,
-        mut room: Destination<'_>,
+        room: Destination<'_>,
         ranges: Option<&[Range<i64>]>,
     ) -> Result<()> {
         let sample = self.sample(&data).filter(|_| ranges.is_none());
-        self.collective(Call::new(call), sample, Activity::Allgather, || {
-            let (mine, failed) = self.seal(self.packed_own(data, &mut room, ranges));
-            let all = self.participants().allgather(mine)?;
-            failed.map_or(Ok(()), Err)?;
-            self.unpack_blocks(room, ranges, &all)
+        self.collective(Call::new(call), sample, Activity::Allgather, |at| {
+            self.both(data, room, |data, room| finish(self.allgather_steps(at, data, room, ranges)))
         })
+    }
+
+    pub(super) async fn allgather_steps(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
+        ranges: Option<&[Range<i64>]>,
+    ) -> Result<()> {
+        let (mine, failed) = self.seal(self.packed_own(data, room, ranges));
+        let all = self.participants(at).allgather(mine).await?;
+        failed.map_or(Ok(()), Err)?;
+        self.unpack_blocks(room, ranges, &all)
     }
 
     /// Returns the elements of all ranks, in the order of ranks (MPI-5.0 section 6.7). Each rank
@@ -206,21 +237,32 @@ impl Communicator {
         root: i32,
     ) -> Result<()> {
         let sample = self.sample_room(&mut room, 1).filter(|_| ranges.is_none());
-        self.collective(Call::new(call).with_root(root), sample, Activity::Scatter, || {
-            let root = self.root(root)?;
-            let (mut blocks, mut failed) = (Vec::new(), None);
-            if self.rank() == root as i32 {
-                let packed =
-                    Scope::with(|scope| self.pack_blocks(data.what, scope.lend(data.loan), ranges));
-                (blocks, failed) = self.seal_blocks(packed);
-            }
-            let mine = self.participants().rooted(root).scatter(blocks)?;
-            failed.map_or(Ok(()), Err)?;
-            match room.what {
-                What::InPlace if self.rank() == root as i32 => Ok(()),
-                _ => self.unpack_whole(room, &mine),
-            }
+        self.collective(Call::new(call).with_root(root), sample, Activity::Scatter, |at| {
+            self.both(data, room, |data, room| {
+                finish(self.scatter_steps(at, data, ranges, room, root))
+            })
         })
+    }
+
+    pub(super) async fn scatter_steps(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        ranges: Option<&[Range<i64>]>,
+        room: Side<'_>,
+        root: i32,
+    ) -> Result<()> {
+        let root = self.root(root)?;
+        let (mut blocks, mut failed) = (Vec::new(), None);
+        if self.rank() == root as i32 {
+            (blocks, failed) = self.seal_blocks(self.pack_blocks(data, ranges));
+        }
+        let mine = self.participants(at).rooted(root).scatter(blocks).await?;
+        failed.map_or(Ok(()), Err)?;
+        match room.is_in_place() && self.rank() == root as i32 {
+            true => Ok(()),
+            false => self.unpack_whole(room, &mine),
+        }
     }
 
     /// Sends block j of each rank's data to rank j, where it becomes block i if it comes from rank
@@ -255,17 +297,39 @@ impl Communicator {
         (mut room, taken): (Destination<'_>, Option<&[Range<i64>]>),
     ) -> Result<()> {
         let sample = self.sample_room(&mut room, self.size() as u64).filter(|_| taken.is_none());
-        self.collective(Call::new(call), sample, Activity::Alltoall, || {
-            let packed = Scope::with(|scope| match data.what {
-                What::InPlace => {
-                    self.pack_blocks(room.what, scope.lend_mut(room.loan.again()), taken)
-                }
-                what => self.pack_blocks(what, scope.lend(data.loan), given),
-            });
-            let (blocks, failed) = self.seal_blocks(packed);
-            let all = self.participants().alltoall(blocks)?;
-            failed.map_or(Ok(()), Err)?;
-            self.unpack_blocks(room, taken, &all)
+        self.collective(Call::new(call), sample, Activity::Alltoall, |at| {
+            self.both(data, room, |data, room| {
+                finish(self.alltoall_steps(at, (data, given), (room, taken)))
+            })
+        })
+    }
+
+    pub(super) async fn alltoall_steps(
+        &self,
+        at: Ongoing,
+        (data, given): (Side<'_>, Option<&[Range<i64>]>),
+        (room, taken): (Side<'_>, Option<&[Range<i64>]>),
+    ) -> Result<()> {
+        let packed = match data.is_in_place() {
+            true => self.pack_blocks(room, taken),
+            false => self.pack_blocks(data, given),
+        };
+        let (blocks, failed) = self.seal_blocks(packed);
+        let all = self.participants(at).alltoall(blocks).await?;
+        failed.map_or(Ok(()), Err)?;
+        self.unpack_blocks(room, taken, &all)
+    }
+
+    /// Lends the memory of a call to its body.
+    pub(super) fn both<R>(
+        &self,
+        data: Origin<'_>,
+        room: Destination<'_>,
+        body: impl FnOnce(Side<'_>, Side<'_>) -> Result<R>,
+    ) -> Result<R> {
+        Scope::with(|scope| {
+            let data = Side { what: data.what, span: scope.lend(data.loan) };
+            body(data, Side { what: room.what, span: scope.lend_mut(room.loan) })
         })
     }
 
@@ -277,7 +341,7 @@ impl Communicator {
         call: Call,
         sample: Option<Sample>,
         activity: Activity,
-        body: impl FnOnce() -> Result<R>,
+        body: impl FnOnce(Ongoing) -> Result<R>,
     ) -> Result<R> {
         let caller = Location::caller();
         let made = || {
@@ -285,7 +349,7 @@ impl Communicator {
             self.process().during(activity, 0, || {
                 self.announce_data(call, sample, caller)?;
                 self.begin(call);
-                self.end_call(body())
+                self.end_call(body(self.current_call()))
             })
         };
         made().map_err(|error| self.raised(error, call.name(), caller))

@@ -277,7 +277,7 @@ impl Communicator {
                     (Proposal { error: error.as_ref().map(told), ..Proposal::new(None, 0) }, error)
                 }
             };
-            let made = self.agree(&self.participants(), self.group(), proposal);
+            let made = self.agree(&self.participants(self.current_call()), self.group(), proposal);
             self.end_call(wrong.map_or(made, Err))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);

@@ -11,75 +11,77 @@ use std::ops::Range;
 use super::Communicator;
 use super::participants::told;
 use crate::error::{Error, ErrorKind, Result, conversion};
-use crate::memory::{Scope, Span};
-use crate::origin::{Destination, Elementwise, Origin, What};
+use crate::memory::Span;
+use crate::origin::{Elementwise, What};
 use crate::sequence::{Items, MATCH};
 
 /// Bytes before the packed data: a 0, and the hash of the data's signature.
 pub(super) const HEAD: usize = 17;
 const FAILED: usize = 6;
 
+/// The memory of one side of a call, and the elements there.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'a> {
+    pub what: What<'a>,
+    pub span: Span,
+}
+
+impl Side<'_> {
+    pub(super) fn is_in_place(&self) -> bool {
+        matches!(self.what, What::InPlace)
+    }
+
+    pub(super) fn resolve(&self, communicator: &Communicator) -> Result<Elementwise> {
+        self.what.resolve(communicator.process(), self.span)
+    }
+}
+
 impl Communicator {
     /// All of a rank's data, packed into a message.
-    pub(super) fn packed_whole(&self, data: Origin<'_>) -> Result<Vec<u8>> {
-        Scope::with(|scope| {
-            let all = data.what.resolve(self.process(), scope.lend(data.loan))?;
-            self.pack_part(&all, 0, all.count)
-        })
+    pub(super) fn packed_whole(&self, data: Side<'_>) -> Result<Vec<u8>> {
+        let all = data.resolve(self)?;
+        self.pack_part(&all, 0, all.count)
     }
 
     /// Unpacks a message that fills the room.
-    pub(super) fn unpack_whole(&self, room: Destination<'_>, bytes: &[u8]) -> Result<()> {
+    pub(super) fn unpack_whole(&self, room: Side<'_>, bytes: &[u8]) -> Result<()> {
         self.unpack_elements(room, None, bytes)
     }
 
     /// Unpacks a message into the first elements of the room.
-    pub(super) fn unpack_first(
-        &self,
-        room: Destination<'_>,
-        elements: u64,
-        bytes: &[u8],
-    ) -> Result<()> {
+    pub(super) fn unpack_first(&self, room: Side<'_>, elements: u64, bytes: &[u8]) -> Result<()> {
         self.unpack_elements(room, Some(elements), bytes)
     }
 
     /// Unpacks a message into so many elements of the room, or into all.
-    fn unpack_elements(
-        &self,
-        room: Destination<'_>,
-        elements: Option<u64>,
-        bytes: &[u8],
-    ) -> Result<()> {
-        Scope::with(|scope| {
-            let all = room.what.resolve(self.process(), scope.lend_mut(room.loan))?;
-            all.check_disjoint()?;
-            self.unpack_from(&all, 0, elements.unwrap_or(all.count), bytes)
-        })
+    fn unpack_elements(&self, room: Side<'_>, elements: Option<u64>, bytes: &[u8]) -> Result<()> {
+        let all = room.resolve(self)?;
+        all.check_disjoint()?;
+        self.unpack_from(&all, 0, elements.unwrap_or(all.count), bytes)
     }
 
     /// This rank's packed data. If it is in place, it is the rank's block of the room.
     pub(super) fn packed_own(
         &self,
-        data: Origin<'_>,
-        room: &mut Destination<'_>,
+        data: Side<'_>,
+        room: Side<'_>,
         ranges: Option<&[Range<i64>]>,
     ) -> Result<Vec<u8>> {
-        let What::InPlace = data.what else { return self.packed_whole(data) };
-        Scope::with(|scope| {
-            let all = room.what.resolve(self.process(), scope.lend_mut(room.loan.again()))?;
-            let own = self.blocks(all.count, ranges)?.swap_remove(self.rank() as usize);
-            self.pack_part(&all, own.start, own.end - own.start)
-        })
+        if !data.is_in_place() {
+            return self.packed_whole(data);
+        }
+        let all = room.resolve(self)?;
+        let own = self.blocks(all.count, ranges)?.swap_remove(self.rank() as usize);
+        self.pack_part(&all, own.start, own.end - own.start)
     }
 
     /// One packed block for each rank.
     pub(super) fn pack_blocks(
         &self,
-        what: What<'_>,
-        memory: Span,
+        data: Side<'_>,
         ranges: Option<&[Range<i64>]>,
     ) -> Result<Vec<Vec<u8>>> {
-        let all = what.resolve(self.process(), memory)?;
+        let all = data.resolve(self)?;
         let blocks = self.blocks(all.count, ranges)?.into_iter();
         blocks.map(|block| self.pack_part(&all, block.start, block.end - block.start)).collect()
     }
@@ -101,28 +103,26 @@ impl Communicator {
     /// Unpacks all blocks that can be unpacked. Returns the first error.
     pub(super) fn unpack_blocks(
         &self,
-        room: Destination<'_>,
+        room: Side<'_>,
         ranges: Option<&[Range<i64>]>,
         blocks: &[Vec<u8>],
     ) -> Result<()> {
-        Scope::with(|scope| {
-            let all = room.what.resolve(self.process(), scope.lend_mut(room.loan))?;
-            let places = self.blocks(all.count, ranges)?;
-            // Elements between the ranges of a call may overlap those in them: a type of C often
-            // has an extent below its true one, so that the blocks lie in each other's gaps.
-            match ranges {
-                None => all.check_disjoint()?,
-                Some(_) => {
-                    let longest = places.iter().map(|place| place.end - place.start).max();
-                    all.check_disjoint_of(longest.unwrap_or(0))?;
-                }
+        let all = room.resolve(self)?;
+        let places = self.blocks(all.count, ranges)?;
+        // Elements between the ranges of a call may overlap those in them: a type of C often has an
+        // extent below its true one, so that the blocks lie in each other's gaps.
+        match ranges {
+            None => all.check_disjoint()?,
+            Some(_) => {
+                let longest = places.iter().map(|place| place.end - place.start).max();
+                all.check_disjoint_of(longest.unwrap_or(0))?;
             }
-            let unpack = |(place, bytes): (&Range<u64>, &Vec<u8>)| {
-                self.unpack_from(&all, place.start, place.end - place.start, bytes)
-            };
-            let outcomes: Vec<_> = places.iter().zip(blocks).map(unpack).collect();
-            outcomes.into_iter().collect()
-        })
+        }
+        let unpack = |(place, bytes): (&Range<u64>, &Vec<u8>)| {
+            self.unpack_from(&all, place.start, place.end - place.start, bytes)
+        };
+        let outcomes: Vec<_> = places.iter().zip(blocks).map(unpack).collect();
+        outcomes.into_iter().collect()
     }
 
     /// Each rank's range of `count` elements: its element of `ranges`, or one of equal blocks.

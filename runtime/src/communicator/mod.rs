@@ -1,13 +1,15 @@
 //! Communicators: groups of ranks, each with a context of its own (MPI-5.0 chapter 7).
 //!
 //! Left out: intercommunicators (MPI-5.0 section 7.6), info of communicators (section 7.4.4),
-//! virtual topologies (chapter 8), and nonblocking dup.
+//! virtual topologies (chapter 8) but for exchanges with neighbours, and nonblocking dup.
 
 mod announce;
 mod calls;
 mod collective;
 mod create;
 mod message;
+mod neighbors;
+mod nonblocking;
 mod operator;
 mod participants;
 mod reduction;
@@ -30,7 +32,9 @@ use crate::process::{Meeting, Process};
 pub(crate) use calls::Call;
 use calls::Calls;
 pub use create::SplitType;
-pub use operator::{Operator, UserOp};
+pub use neighbors::Neighbors;
+pub use nonblocking::Collective;
+pub use operator::{Operator, SharedOperator, UserOp};
 pub(crate) use participants::told;
 
 pub use crate::special::{ANY_SOURCE, ANY_TAG};
@@ -60,6 +64,9 @@ pub use crate::special::{ANY_SOURCE, ANY_TAG};
 /// ```
 pub struct Communicator {
     shared: Arc<Shared>,
+    /// The number of its calls with requests, if they all have the same; see
+    /// [`reserve`](Communicator::reserve).
+    reserved: Option<i32>,
 }
 
 pub(crate) const FREED: ErrorKind =
@@ -120,7 +127,7 @@ impl Communicator {
         let (meeting, packed, freed) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
         let calls = Mutex::default();
         let shared = Shared { process, context, group, rank, meeting, packed, card, calls, freed };
-        Communicator { shared: Arc::new(shared) }
+        Communicator { shared: Arc::new(shared), reserved: None }
     }
 
     attributes!(Communicator);
@@ -148,7 +155,7 @@ impl Communicator {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     pub fn share(&self) -> Communicator {
-        Communicator { shared: self.shared.clone() }
+        Communicator { shared: self.shared.clone(), reserved: None }
     }
 
     /// Returns an error if the communicator is freed or the rank is finalized.
@@ -381,7 +388,8 @@ mod tests {
             let process = world.process();
             let number = |_| [process.number_context().unwrap(), process.number_window().unwrap()];
             let mine: Vec<[u32; 2]> = (0..3).map(number).collect();
-            let all = world.participants().allgather_values(&mine).unwrap().concat();
+            let all =
+                world.participants(world.current_call()).allgather_values(&mine).unwrap().concat();
             for kind in 0..2 {
                 let mut numbers: Vec<u32> = all.iter().map(|both| both[kind]).collect();
                 numbers.sort_unstable();

@@ -9,9 +9,9 @@ use shipable::Element;
 use shipable::reduce::Op;
 
 use super::Communicator;
-use super::message::HEAD;
+use super::message::{HEAD, Side};
 use crate::error::{Error, ErrorKind, Result, excerpt};
-use crate::memory::{Span, zeroed};
+use crate::memory::{Scope, Span, zeroed};
 use crate::origin::{Destination, Elementwise, Origin};
 use crate::types::Compiled;
 
@@ -49,10 +49,46 @@ impl<'o> From<&'o UserOp<'o>> for Operator<'o> {
     }
 }
 
+/// The operation of a reduction with a request, which may end after the call that started it.
+///
+/// Calls take `impl Into<SharedOperator>`, so that they are given an [`Op`] or an `Arc` of a
+/// [`UserOp`].
+#[derive(Clone, Debug)]
+pub enum SharedOperator {
+    /// A predefined operation.
+    Predefined(Op),
+    /// An operation of the program.
+    User(Arc<UserOp<'static>>),
+}
+
+impl SharedOperator {
+    pub(super) fn get(&self) -> Operator<'_> {
+        match self {
+            SharedOperator::Predefined(op) => Operator::Predefined(*op),
+            SharedOperator::User(op) => Operator::User(op),
+        }
+    }
+}
+
+impl From<Op> for SharedOperator {
+    fn from(op: Op) -> Self {
+        SharedOperator::Predefined(op)
+    }
+}
+
+impl From<Arc<UserOp<'static>>> for SharedOperator {
+    fn from(op: Arc<UserOp<'static>>) -> Self {
+        SharedOperator::User(op)
+    }
+}
+
 /// An operation that the program defines (MPI-5.0 section 6.9.5).
 ///
 /// Its operands are combined in the order of ranks, so it must be associative, and need not be
 /// commutative. All ranks define the same operation. Windows take predefined operations only.
+///
+/// A call with a request combines operands within any later call of its rank that waits or tests,
+/// on that call's thread.
 ///
 /// ```
 /// use longshore::UserOp;
@@ -76,13 +112,13 @@ impl<'o> From<&'o UserOp<'o>> for Operator<'o> {
 /// # Ok::<(), longshore::Error>(())
 /// ```
 pub struct UserOp<'f> {
-    fold: Box<dyn Fold + 'f>,
+    fold: Box<dyn Fold + Send + Sync + 'f>,
 }
 
 impl<'f> UserOp<'f> {
     /// An operation on elements. `combine` is given the operands of lower ranks and those of higher
     /// ranks, and replaces the latter by the results. It may be called with any number of elements.
-    pub fn new<T: Element>(combine: impl Fn(&[T], &mut [T]) + 'f) -> UserOp<'f> {
+    pub fn new<T: Element>(combine: impl Fn(&[T], &mut [T]) + Send + Sync + 'f) -> UserOp<'f> {
         UserOp { fold: Box::new(OnElements { combine, element: PhantomData }) }
     }
 
@@ -114,7 +150,7 @@ impl<'f> UserOp<'f> {
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
-    pub fn by_pointer(combine: impl Fn(*const u8, *mut u8, i64) + 'f) -> UserOp<'f> {
+    pub fn by_pointer(combine: impl Fn(*const u8, *mut u8, i64) + Send + Sync + 'f) -> UserOp<'f> {
         UserOp { fold: Box::new(OnMemory { combine }) }
     }
 
@@ -176,7 +212,11 @@ impl<T: Element, F: Fn(&[T], &mut [T])> OnElements<T, F> {
         let count = usize::try_from(elements).map_err(|_| ErrorKind::NoMemory(size))?;
         values.try_reserve_exact(count).map_err(|_| ErrorKind::NoMemory(size))?;
         values.resize(count, zeroed::<T>());
-        communicator.unpack_whole(Destination::from(&mut values[..]), bytes)?;
+        let room = Destination::from(&mut values[..]);
+        Scope::with(|scope| {
+            let room = Side { what: room.what, span: scope.lend_mut(room.loan) };
+            communicator.unpack_whole(room, bytes)
+        })?;
         Ok(values)
     }
 }
@@ -207,7 +247,10 @@ impl<T: Element, F: Fn(&[T], &mut [T])> Fold for OnElements<T, F> {
         let left = self.unpacked(communicator, low)?;
         let mut right = self.unpacked(communicator, high)?;
         (self.combine)(&left, &mut right);
-        communicator.packed_whole(Origin::from(&right[..]))
+        let data = Origin::from(&right[..]);
+        Scope::with(|scope| {
+            communicator.packed_whole(Side { what: data.what, span: scope.lend(data.loan) })
+        })
     }
 }
 

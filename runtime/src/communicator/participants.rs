@@ -1,12 +1,20 @@
 //! Collective algorithms over byte strings of any length, one for each rank, in O(log n) steps.
+//!
+//! They are asynchronous functions, so that calls that wait and calls with a request run the same
+//! steps. A call that waits does so within its steps, which therefore end when they are first
+//! polled ([`finish`]). The steps of a call with a request return instead, and are polled again by
+//! later calls of the rank ([`Process::advance`]).
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Communicator;
-use super::calls::Call;
+use super::calls::{Call, Ongoing};
 use crate::barrier::Barrier;
 use crate::engine::{Channel, Delivery, Landing, Message, Pattern, Sender, Source, State, Venue};
 use crate::error::{Error, ErrorKind, Result};
@@ -29,10 +37,23 @@ pub(super) struct Participants<'a> {
     window: Option<u32>,
     /// The collective call of which they exchange messages: the communicator, and the call.
     call: Option<(&'a Communicator, Call)>,
+    /// Whether the steps wait for messages, instead of returning until they are polled again.
+    waits: bool,
+}
+
+/// Runs the steps of a call that waits.
+pub(super) fn finish<R>(steps: impl Future<Output = Result<R>>) -> Result<R> {
+    match pin!(steps).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => outcome,
+        Poll::Pending => Err(ErrorKind::Collective.into()),
+    }
 }
 
 /// Offset and length of a communicator's barrier, or the class and text of rank 0's error.
 type BarrierMemory = Result<(u64, u64), (u8, String)>;
+
+/// The receiver of a message, and its number for [`finish_send`](Participants::finish_send).
+type Sending = (u32, Result<Option<u64>>);
 
 impl<'a> Participants<'a> {
     /// The ranks of a group to which this process belongs as `rank`. All of them must use the same
@@ -44,7 +65,8 @@ impl<'a> Participants<'a> {
         context: u32,
         tag: i32,
     ) -> Participants<'a> {
-        Participants { process, group, rank, root: 0, context, tag, window: None, call: None }
+        let (root, window, call, waits) = (0, None, None, true);
+        Participants { process, group, rank, root, context, tag, window, call, waits }
     }
 
     /// The byte strings of all ranks, by rank (Bruck's algorithm).
@@ -52,7 +74,7 @@ impl<'a> Participants<'a> {
     /// 1. Before step k, each rank holds the strings of `held = 2^k` ranks, from its own upward.
     /// 2. It sends those that are missing there to the rank `held` before it, and receives from the
     ///    rank `held` after it.
-    pub(super) fn allgather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+    pub(super) async fn allgather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
         let size = self.group.size() as u32;
         let mut all = vec![mine];
         while (all.len() as u32) < size {
@@ -61,7 +83,7 @@ impl<'a> Participants<'a> {
             let to = self.group.process((self.rank + size - held) % size);
             let from = self.group.process((self.rank + held) % size);
             let sent = join(&all[..wanted as usize]);
-            let heard = self.exchange(Some((to, sent)), Some(from))?;
+            let heard = self.exchange(Some((to, sent)), Some(from)).await?;
             all.extend(self.split_received(&heard, wanted as usize, from)?);
         }
         // The own string comes first, and those of lower ranks last.
@@ -77,7 +99,8 @@ impl<'a> Participants<'a> {
         self.allgather_values_within(mine, MAX_VALUE)
     }
 
-    /// The values of all ranks, by rank. Each is encoded in at most `limit` bytes.
+    /// The values of all ranks, by rank, for which it waits. Each is encoded in at most `limit`
+    /// bytes.
     pub(super) fn allgather_values_within<T: Serialize + DeserializeOwned>(
         &self,
         mine: &T,
@@ -85,7 +108,8 @@ impl<'a> Participants<'a> {
     ) -> Result<Vec<T>> {
         let me = self.process.me().rank;
         let encoded = shipable::codec::encode(mine, limit);
-        let all = self.allgather(encoded.map_err(|error| protocol(me, &error.to_string()))?)?;
+        let encoded = encoded.map_err(|error| protocol(me, &error.to_string()))?;
+        let all = finish(self.allgather(encoded))?;
         let decode = |(rank, bytes): (u32, &Vec<u8>)| {
             let decoded = shipable::codec::decode(bytes, limit);
             decoded.map_err(|error| protocol(self.group.process(rank), &error.to_string()))
@@ -130,45 +154,25 @@ impl<'a> Participants<'a> {
     }
 
     /// Returns the root's bytes at all ranks, by a binomial tree.
-    pub(super) fn broadcast(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
+    pub(super) async fn broadcast(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
         let bytes = match self.parent() {
-            Some(parent) => self.exchange(None, Some(parent))?,
+            Some(parent) => self.exchange(None, Some(parent)).await?,
             None => mine,
         };
         let children: Vec<u32> =
             self.children().map(|bit| self.process_at(self.position() + bit)).collect();
         if !children.is_empty() {
-            self.send_all(&children, &Arc::from(&bytes[..]))?;
+            // All at once, so that a slow one delays no other.
+            let bytes: Arc<[u8]> = Arc::from(&bytes[..]);
+            self.exchange_all(children.iter().map(|to| (*to, bytes.clone())), &[]).await?;
         }
         Ok(bytes)
-    }
-
-    /// Sends the same bytes to several processes at once, so that a slow one delays no other.
-    fn send_all(&self, to: &[u32], bytes: &Arc<[u8]>) -> Result<()> {
-        let mut engine = self.process.engine();
-        let start = |&to| (to, self.start_send(engine.state(), to, bytes.clone()));
-        let started: Vec<_> = to.iter().map(start).collect();
-        engine.progress();
-        drop(engine);
-        let mut outcome = Ok(());
-        for (to, sending) in started {
-            let sent = sending.and_then(|number| match number {
-                Some(number) if outcome.is_ok() => self.finish_send(to, number),
-                Some(number) => {
-                    self.process.engine().state().forget_send(number);
-                    Ok(())
-                }
-                None => Ok(()),
-            });
-            outcome = outcome.and(sent);
-        }
-        outcome
     }
 
     /// Combines the bytes of all ranks at the root, in the order of their positions. Returns `None`
     /// at the other ranks. Each rank combines its bytes with those of its children, the nearest
     /// child first.
-    pub(super) fn fold(
+    pub(super) async fn fold(
         &self,
         mine: Vec<u8>,
         mut combine: impl FnMut(Vec<u8>, Vec<u8>, u32) -> Result<Vec<u8>>,
@@ -177,22 +181,22 @@ impl<'a> Participants<'a> {
         let children: Vec<_> = self.children().collect();
         for bit in children.into_iter().rev() {
             let child = self.process_at(self.position() + bit);
-            let heard = self.exchange(None, Some(child))?;
+            let heard = self.exchange(None, Some(child)).await?;
             held = combine(held, heard, bit)?;
         }
         match self.parent() {
-            Some(parent) => self.exchange(Some((parent, held)), None).map(|_| None),
+            Some(parent) => self.exchange(Some((parent, held)), None).await.map(|_| None),
             None => Ok(Some(held)),
         }
     }
 
     /// Returns the byte strings of all ranks at the root, by rank, and `None` at the other ranks.
-    pub(super) fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+    pub(super) async fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
         let together = |mut held: Vec<u8>, heard: Vec<u8>, _| {
             held.extend(heard);
             Ok(held)
         };
-        let Some(joined) = self.fold(join(&[mine]), together)? else { return Ok(None) };
+        let Some(joined) = self.fold(join(&[mine]), together).await? else { return Ok(None) };
         let mut parts =
             self.split_received(&joined, self.size() as usize, self.group.process(self.root))?;
         parts.rotate_right(self.root as usize);
@@ -200,23 +204,20 @@ impl<'a> Participants<'a> {
     }
 
     /// Returns this rank's string of `parts`, which the root passes by rank.
-    pub(super) fn scatter(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<u8>> {
+    pub(super) async fn scatter(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<u8>> {
         match self.parent() {
             // A subtree has as many positions as the lowest set bit of its root's.
             Some(parent) => {
                 let position = self.position();
                 let count = (1 << position.trailing_zeros()).min(self.size() - position);
-                parts = self.split_received(
-                    &self.exchange(None, Some(parent))?,
-                    count as usize,
-                    parent,
-                )?;
+                let joined = self.exchange(None, Some(parent)).await?;
+                parts = self.split_received(&joined, count as usize, parent)?;
             }
             None => parts.rotate_left(self.root as usize),
         }
         for bit in self.children() {
             let theirs = join(&parts.split_off(bit as usize));
-            self.exchange(Some((self.process_at(self.position() + bit), theirs)), None)?;
+            self.exchange(Some((self.process_at(self.position() + bit), theirs)), None).await?;
         }
         Ok(parts.pop().unwrap_or_default())
     }
@@ -228,7 +229,7 @@ impl<'a> Participants<'a> {
     /// 2. In step k, all parts j with bit k set go to the rank 2^k after this one, and remain part
     ///    j there.
     /// 3. At the end, part j is from the rank j before this one.
-    pub(super) fn alltoall(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    pub(super) async fn alltoall(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         let size = self.size();
         parts.rotate_left(self.rank as usize);
         let mut bit = 1;
@@ -238,7 +239,7 @@ impl<'a> Participants<'a> {
                 moving.iter().map(|&part| std::mem::take(&mut parts[part as usize])).collect();
             let to = self.group.process((self.rank + bit) % size);
             let from = self.group.process((self.rank + size - bit) % size);
-            let heard = self.exchange(Some((to, join(&sent))), Some(from))?;
+            let heard = self.exchange(Some((to, join(&sent))), Some(from)).await?;
             let heard = self.split_received(&heard, moving.len(), from)?;
             moving.into_iter().zip(heard).for_each(|(part, heard)| parts[part as usize] = heard);
             bit <<= 1;
@@ -250,7 +251,7 @@ impl<'a> Participants<'a> {
 
     /// Prefix combination in steps of doubling distance. `combine` gets the bytes of the ranks
     /// before those held, then the bytes held. Its result goes to the ranks after this one.
-    pub(super) fn scan(
+    pub(super) async fn scan(
         &self,
         mine: Vec<u8>,
         mut combine: impl FnMut(Vec<u8>, &[u8]) -> Result<Vec<u8>>,
@@ -260,7 +261,7 @@ impl<'a> Participants<'a> {
             let to = self.rank + step;
             let sent = (to < size).then(|| (self.group.process(to), held.clone()));
             let from = self.rank.checked_sub(step).map(|from| self.group.process(from));
-            let heard = self.exchange(sent, from)?;
+            let heard = self.exchange(sent, from).await?;
             if from.is_some() {
                 held = combine(heard, &held)?;
             }
@@ -270,11 +271,13 @@ impl<'a> Participants<'a> {
     }
 
     /// Sends bytes from one rank to another. Returns them there, and an empty vector elsewhere.
-    pub(super) fn pass(&self, from: u32, to: u32, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    pub(super) async fn pass(&self, from: u32, to: u32, bytes: Vec<u8>) -> Result<Vec<u8>> {
         match self.rank {
             rank if from == to && rank == from => Ok(bytes),
-            rank if rank == from => self.exchange(Some((self.group.process(to), bytes)), None),
-            rank if rank == to => self.exchange(None, Some(self.group.process(from))),
+            rank if rank == from => {
+                self.exchange(Some((self.group.process(to), bytes)), None).await
+            }
+            rank if rank == to => self.exchange(None, Some(self.group.process(from))).await,
             _ => Ok(Vec::new()),
         }
     }
@@ -283,47 +286,101 @@ impl<'a> Participants<'a> {
         split(joined, count).ok_or_else(|| protocol(from, "what it passed on is cut short"))
     }
 
-    /// Sends to one process and receives from another. Fails if any rank of the group dies.
-    fn exchange(&self, sent: Option<(u32, Vec<u8>)>, from: Option<u32>) -> Result<Vec<u8>> {
-        let (context, tag) = (self.context, self.tag);
-        let to = sent.as_ref().map(|(to, _)| *to);
-        let mut engine = self.process.engine();
-        let receiving = from.map(|from| {
-            let pattern = Pattern { context, sender: Sender::One(from), tag: Some(tag) };
-            engine.state().start_receive(pattern, Landing::Bytes)
-        });
-        let sending = sent.map(|(to, bytes)| self.start_send(engine.state(), to, bytes.into()));
-        engine.progress();
-        drop(engine);
-        let both = || {
-            if let (Some(number), Some(to)) = (sending.transpose()?.flatten(), to) {
-                self.finish_send(to, number)?;
-            }
-            let Some(number) = receiving else { return Ok(Vec::new()) };
-            self.process.note_wait(from);
-            let Delivery { status, signature, bytes } =
-                self.wait(from, |state| state.take_received(number))?;
-            match self.call {
-                Some((communicator, call)) if signature != call.code() => {
-                    Err(communicator.mismatch((status.source as u32, status.tag, signature)))
-                }
-                _ => Ok(bytes),
-            }
-        };
-        both().inspect_err(|_: &Error| {
-            if let Some(number) = receiving {
-                self.process.engine().state().abandon(number);
-            }
-        })
+    /// Sends to one process and receives from another.
+    async fn exchange(&self, sent: Option<(u32, Vec<u8>)>, from: Option<u32>) -> Result<Vec<u8>> {
+        let sent = sent.into_iter().map(|(to, bytes)| (to, bytes.into()));
+        let heard = self.exchange_all(sent, from.as_slice()).await?;
+        Ok(heard.into_iter().next().unwrap_or_default())
     }
 
-    /// Waits for `poll`. Fails if any rank of the group dies, has poisoned the window, or makes
-    /// other collective calls.
-    fn wait<T>(
+    /// Sends strings to processes, and returns one received from each of `from`, in that order.
+    /// Strings of one process are received in the order in which it sends them. Fails if any rank
+    /// of the group dies.
+    pub(super) async fn exchange_all(
         &self,
+        sent: impl Iterator<Item = (u32, Arc<[u8]>)>,
+        from: &[u32],
+    ) -> Result<Vec<Vec<u8>>> {
+        let (sending, receiving) = self.start_all(sent, from);
+        let mut outcome = Ok(());
+        for (to, number) in sending {
+            let sent = match number {
+                Ok(Some(number)) if outcome.is_ok() => self.finish_send(to, number).await,
+                Ok(Some(number)) => {
+                    self.process.engine().state().forget_send(number);
+                    Ok(())
+                }
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+            outcome = outcome.and(sent);
+        }
+        let mut heard = Vec::with_capacity(from.len());
+        for (from, number) in from.iter().zip(receiving) {
+            if outcome.is_err() {
+                self.process.engine().state().abandon(number);
+                continue;
+            }
+            match self.finish_receive(*from, number).await {
+                Ok(bytes) => heard.push(bytes),
+                Err(error) => outcome = Err(error),
+            }
+        }
+        outcome.map(|()| heard)
+    }
+
+    /// Starts the receives and the sends of an exchange. Returns their numbers.
+    fn start_all(
+        &self,
+        sent: impl Iterator<Item = (u32, Arc<[u8]>)>,
+        from: &[u32],
+    ) -> (Vec<Sending>, Vec<u64>) {
+        let (context, tag) = (self.context, Some(self.tag));
+        let mut engine = self.process.engine();
+        let receive = |from: &u32| {
+            let pattern = Pattern { context, sender: Sender::One(*from), tag };
+            engine.state().start_receive(pattern, Landing::Bytes)
+        };
+        let receiving = from.iter().map(receive).collect();
+        let send = |(to, bytes)| (to, self.start_send(engine.state(), to, bytes));
+        let sending = sent.map(send).collect();
+        engine.progress();
+        (sending, receiving)
+    }
+
+    /// Waits for a message of the call. The number is invalid afterwards, even after an error.
+    async fn finish_receive(&self, from: u32, number: u64) -> Result<Vec<u8>> {
+        let from = Some(from);
+        let received = self.wait(from, from, move |state| state.take_received(number)).await;
+        let Delivery { status, signature, bytes } =
+            received.inspect_err(|_| self.process.engine().state().abandon(number))?;
+        match self.call {
+            Some((communicator, call)) if signature != call.code() => {
+                Err(communicator.mismatch((status.source as u32, status.tag, signature)))
+            }
+            _ => Ok(bytes),
+        }
+    }
+
+    /// Waits for `poll`, which depends on rank `awaited`. Fails if any rank of the group dies, has
+    /// poisoned the window, or makes other collective calls.
+    async fn wait<T>(
+        &self,
+        awaited: Option<u32>,
         from: Option<u32>,
         mut poll: impl FnMut(&mut State) -> Option<Result<T>>,
     ) -> Result<T> {
+        if !self.waits {
+            let found = |_: &mut Context<'_>| {
+                let mut engine = self.process.engine();
+                let state = engine.state();
+                let outcome = poll(state);
+                let lost = || state.lost_among(self.group, self.window).map(Err);
+                outcome.or_else(lost).map_or(Poll::Pending, Poll::Ready)
+            };
+            return poll_fn(found).await;
+        }
+        self.process.note_wait(awaited);
         self.process.wait(|state, arming| {
             let outcome = poll(state);
             if let (None, true, Some((communicator, call))) = (&outcome, arming, self.call) {
@@ -351,27 +408,25 @@ impl<'a> Participants<'a> {
     }
 
     /// Waits until the message has gone. The number is invalid afterwards, even after an error.
-    fn finish_send(&self, to: u32, number: u64) -> Result<()> {
-        self.process.note_wait(Some(to));
-        let sent = self.wait(None, |state| state.take_sent(number));
+    async fn finish_send(&self, to: u32, number: u64) -> Result<()> {
+        let sent = self.wait(Some(to), None, move |state| state.take_sent(number)).await;
         sent.inspect_err(|_| self.process.engine().state().forget_send(number))
     }
 }
 
 impl Communicator {
-    /// All ranks of this communicator, for the exchanges of the collective call under way.
-    pub(super) fn participants(&self) -> Participants<'_> {
-        let Communicator { shared } = self;
-        let (tag, call) = self.current_call();
-        let context = self.context(Channel::Calls);
-        let all = Participants::new(&shared.process, &shared.group, shared.rank, context, tag);
-        Participants { call: Some((self, call)), ..all }
+    /// All ranks of this communicator, for the exchanges of a collective call.
+    pub(super) fn participants(&self, at: Ongoing) -> Participants<'_> {
+        let (shared, context) = (&self.shared, self.context(at.channel));
+        let all =
+            Participants::new(&shared.process, &shared.group, shared.rank, context, at.number);
+        Participants { call: Some((self, at.call)), waits: at.channel == Channel::Calls, ..all }
     }
 
     /// All ranks of this communicator, for the next announcement of a call. If it is in the name of
     /// a window, it fails once the window is poisoned.
     pub(super) fn announcing(&self, window: Option<u32>) -> Participants<'_> {
-        let Communicator { shared } = self;
+        let shared = &self.shared;
         let context = self.context(Channel::Internal);
         let (process, group, rank) = (&shared.process, &shared.group, shared.rank);
         let tag = self.begin_announcement();
@@ -384,7 +439,7 @@ impl Communicator {
         window: u32,
         mine: &T,
     ) -> Result<Vec<T>> {
-        let Communicator { shared } = self;
+        let shared = &self.shared;
         let (context, tag) = (self.context(Channel::Windows), window as i32);
         let all = Participants::new(&shared.process, &shared.group, shared.rank, context, tag);
         Participants { window: Some(window), ..all }.allgather_values(mine)
@@ -392,7 +447,7 @@ impl Communicator {
 
     /// The values of all ranks, by rank. Collective.
     pub(crate) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
-        self.participants().allgather_values(mine)
+        self.participants(self.current_call()).allgather_values(mine)
     }
 
     /// Returns after all ranks have called it. It uses messages instead of shared memory, which may
@@ -432,7 +487,7 @@ impl Communicator {
         let first = self.group().process(0);
         let wrong = |error: shipable::codec::CodecError| protocol(first, &error.to_string());
         let encoded = shipable::codec::encode(&memory, MAX_VALUE).map_err(wrong)?;
-        let told = self.participants().broadcast(encoded)?;
+        let told = finish(self.participants(self.current_call()).broadcast(encoded))?;
         match shipable::codec::decode::<BarrierMemory>(&told, MAX_VALUE).map_err(wrong)? {
             Ok(range) => {
                 let barrier = process.barrier_at(Some(range), self.group(), self.rank() as u32);

@@ -5,7 +5,8 @@
 //!
 //! The data may be [`IN_PLACE`](crate::IN_PLACE): at all ranks, or only at the root of a reduction.
 //!
-//! Left out: nonblocking calls.
+//! Each call has its steps in an asynchronous function, which the [calls with
+//! requests](super::nonblocking) share.
 
 use std::ops::Range;
 use std::panic::Location;
@@ -15,13 +16,13 @@ use shipable::reduce::{Op, Reduction};
 use shipable::{View, ViewMut};
 
 use super::Communicator;
-use super::calls::Call;
-use super::message::{HEAD, open, room_for};
+use super::calls::{Call, Ongoing};
+use super::message::{HEAD, Side, open, room_for};
 use super::operator::{Operator, UserOp};
+use super::participants::finish;
 use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::job::Activity;
-use crate::memory::Scope;
-use crate::origin::{Destination, Elementwise, IN_PLACE, Origin, What};
+use crate::origin::{Destination, Elementwise, Origin, What};
 use crate::sequence::MATCH;
 use crate::types::Compiled;
 
@@ -58,17 +59,28 @@ impl Communicator {
         let (data, mut room, op) = (data.into(), room.into(), op.into());
         let call = Call::new("reduce").by(op.predefined()).with_root(root);
         let sample = self.sample_operands(&data, &mut room);
-        self.collective(call, sample, Activity::Reduce, || {
-            let root = self.root(root)?;
-            let mut nowhere = IN_PLACE.into();
-            let own = if self.rank() == root as i32 { &mut room } else { &mut nowhere };
-            // Rank 0 combines, whichever rank is the root. The order of ranks decides the bits of a
-            // sum of floats.
-            let (total, failed) = self.total(data, own, op)?;
-            let total = self.participants().pass(0, root, total)?;
-            failed.map_or(Ok(()), Err)?;
-            if self.rank() == root as i32 { self.unpack_whole(room, &total) } else { Ok(()) }
+        self.collective(call, sample, Activity::Reduce, |at| {
+            self.both(data, room, |data, room| finish(self.reduce_steps(at, data, room, op, root)))
         })
+    }
+
+    pub(super) async fn reduce_steps(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
+        op: Operator<'_>,
+        root: i32,
+    ) -> Result<()> {
+        let root = self.root(root)?;
+        let own =
+            if self.rank() == root as i32 { room } else { Side { what: What::InPlace, ..room } };
+        // Rank 0 combines, whichever rank is the root. The order of ranks decides the bits of a sum
+        // of floats.
+        let (total, failed) = self.total(at, data, own, op).await?;
+        let total = self.participants(at).pass(0, root, total).await?;
+        failed.map_or(Ok(()), Err)?;
+        if self.rank() == root as i32 { self.unpack_whole(room, &total) } else { Ok(()) }
     }
 
     /// Combines the elements of all ranks by an operation, and stores the result at every rank
@@ -100,13 +112,23 @@ impl Communicator {
             Call::new("allreduce").by(op.predefined()),
             sample,
             Activity::Reduce,
-            || {
-                let (total, failed) = self.total(data, &mut room, op)?;
-                let total = self.participants().broadcast(total)?;
-                failed.map_or(Ok(()), Err)?;
-                self.unpack_whole(room, &total)
+            |at| {
+                self.both(data, room, |data, room| finish(self.allreduce_steps(at, data, room, op)))
             },
         )
+    }
+
+    pub(super) async fn allreduce_steps(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
+        op: Operator<'_>,
+    ) -> Result<()> {
+        let (total, failed) = self.total(at, data, room, op).await?;
+        let total = self.participants(at).broadcast(total).await?;
+        failed.map_or(Ok(()), Err)?;
+        self.unpack_whole(room, &total)
     }
 
     /// Combines the elements of this rank and all lower ranks by an operation (MPI-5.0 section
@@ -172,26 +194,40 @@ impl Communicator {
         inclusive: bool,
     ) -> Result<()> {
         let sample = self.sample_operands(&data, &mut room);
-        self.collective(Call::new(call).by(op.predefined()), sample, Activity::Scan, || {
-            let (combining, mine, failed) = self.operands(data, &mut room, op);
-            let mut before: Option<Vec<u8>> = None;
-            let mut whole = mine.clone();
-            self.participants().scan(mine, |heard, held| {
-                let nearer = before.take();
-                before = Some(match nearer {
-                    Some(nearer) => self.combined(&combining, heard.clone(), &nearer)?,
-                    None => heard.clone(),
-                });
-                whole = self.combined(&combining, heard, held)?;
-                Ok(whole.clone())
-            })?;
-            failed.map_or(Ok(()), Err)?;
-            match (inclusive, before) {
-                (true, _) => self.unpack_whole(room, &whole),
-                (false, Some(before)) => self.unpack_whole(room, &before),
-                (false, None) => Ok(()),
-            }
+        self.collective(Call::new(call).by(op.predefined()), sample, Activity::Scan, |at| {
+            self.both(data, room, |data, room| {
+                finish(self.scan_steps(at, data, room, op, inclusive))
+            })
         })
+    }
+
+    pub(super) async fn scan_steps(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
+        op: Operator<'_>,
+        inclusive: bool,
+    ) -> Result<()> {
+        let (combining, mine, failed) = self.operands(data, room, op);
+        let mut before: Option<Vec<u8>> = None;
+        let mut whole = mine.clone();
+        let combine = |heard: Vec<u8>, held: &[u8]| {
+            let nearer = before.take();
+            before = Some(match nearer {
+                Some(nearer) => self.combined(&combining, heard.clone(), &nearer)?,
+                None => heard.clone(),
+            });
+            whole = self.combined(&combining, heard, held)?;
+            Ok(whole.clone())
+        };
+        self.participants(at).scan(mine, combine).await?;
+        failed.map_or(Ok(()), Err)?;
+        match (inclusive, before) {
+            (true, _) => self.unpack_whole(room, &whole),
+            (false, Some(before)) => self.unpack_whole(room, &before),
+            (false, None) => Ok(()),
+        }
     }
 
     /// Combines the elements of all ranks by an operation, and stores a block of the result at each
@@ -267,28 +303,40 @@ impl Communicator {
         op: Operator<'_>,
     ) -> Result<()> {
         let sample = self.sample_operands(&data, &mut room);
-        self.collective(Call::new(call).by(op.predefined()), sample, Activity::Reduce, || {
-            let in_place = matches!(data.what, What::InPlace);
-            let (combining, mine, failed) = self.operands(data, &mut room, op);
-            let combine = |held, heard: Vec<u8>, _| self.combined(&combining, held, &heard);
-            let total = self.participants().fold(mine, combine)?;
-            let blocks = match (&total, &combining.all) {
-                (None, _) => Ok(Vec::new()),
-                // Without operands, the total is this rank's error.
-                (Some(total), None) => Ok(vec![total.clone(); self.size() as usize]),
-                (Some(total), Some(all)) => self.blocks_of_total(total, all, ranges),
-            };
-            let (blocks, failed_here) = self.seal_blocks(blocks);
-            let block = self.participants().scatter(blocks)?;
-            failed.or(failed_here).map_or(Ok(()), Err)?;
-            match &combining.all {
-                Some((_, count)) if in_place => {
-                    let own = self.blocks(*count, ranges)?.swap_remove(self.rank() as usize);
-                    self.unpack_first(room, own.end - own.start, &block)
-                }
-                _ => self.unpack_whole(room, &block),
-            }
+        self.collective(Call::new(call).by(op.predefined()), sample, Activity::Reduce, |at| {
+            self.both(data, room, |data, room| {
+                finish(self.reduce_scatter_steps(at, data, room, ranges, op))
+            })
         })
+    }
+
+    pub(super) async fn reduce_scatter_steps(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
+        ranges: Option<&[Range<i64>]>,
+        op: Operator<'_>,
+    ) -> Result<()> {
+        let (combining, mine, failed) = self.operands(data, room, op);
+        let combine = |held, heard: Vec<u8>, _| self.combined(&combining, held, &heard);
+        let total = self.participants(at).fold(mine, combine).await?;
+        let blocks = match (&total, &combining.all) {
+            (None, _) => Ok(Vec::new()),
+            // Without operands, the total is this rank's error.
+            (Some(total), None) => Ok(vec![total.clone(); self.size() as usize]),
+            (Some(total), Some(all)) => self.blocks_of_total(total, all, ranges),
+        };
+        let (blocks, failed_here) = self.seal_blocks(blocks);
+        let block = self.participants(at).scatter(blocks).await?;
+        failed.or(failed_here).map_or(Ok(()), Err)?;
+        match &combining.all {
+            Some((_, count)) if data.is_in_place() => {
+                let own = self.blocks(*count, ranges)?.swap_remove(self.rank() as usize);
+                self.unpack_first(room, own.end - own.start, &block)
+            }
+            _ => self.unpack_whole(room, &block),
+        }
     }
 
     /// Combines this rank's data with the data in `room`, and stores the result there (MPI-5.0
@@ -314,54 +362,51 @@ impl Communicator {
         room: impl Into<Destination<'b>>,
         op: impl Into<Operator<'o>>,
     ) -> Result<()> {
-        let (data, mut room, op) = (data.into(), room.into(), op.into());
+        let (data, room, op) = (data.into(), room.into(), op.into());
         let caller = Location::caller();
-        let made = || {
+        let made = |data: Side<'_>, room: Side<'_>| {
             self.ready()?;
-            let (_, high, failed) = self.operands(IN_PLACE.into(), &mut room, op);
+            let (_, high, failed) = self.operands(Side { what: What::InPlace, ..data }, room, op);
             failed.map_or(Ok(()), Err)?;
-            let (combining, low, failed) = self.operands(data, &mut room, op);
+            let (combining, low, failed) = self.operands(data, room, op);
             failed.map_or(Ok(()), Err)?;
             let total = self.combined(&combining, low, &high)?;
             self.unpack_whole(room, &total)
         };
-        made().map_err(|error| self.raised(error, "reduce_local", caller))
+        self.both(data, room, made).map_err(|error| self.raised(error, "reduce_local", caller))
     }
 
     /// The combination of all ranks' operands at rank 0, and an empty vector elsewhere. Also
     /// returns the error of this rank.
-    fn total(
+    async fn total(
         &self,
-        data: Origin<'_>,
-        room: &mut Destination<'_>,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
         op: Operator<'_>,
     ) -> Result<(Vec<u8>, Option<Error>)> {
         let (combining, mine, failed) = self.operands(data, room, op);
         let combine = |held, heard: Vec<u8>, _| self.combined(&combining, held, &heard);
-        let total = self.participants().fold(mine, combine)?;
+        let total = self.participants(at).fold(mine, combine).await?;
         Ok((total.unwrap_or_default(), failed))
     }
 
     /// This rank's operands, read from `room` if the data is in place.
     fn operands<'o>(
         &self,
-        data: Origin<'_>,
-        room: &mut Destination<'_>,
+        data: Side<'_>,
+        room: Side<'_>,
         op: Operator<'o>,
     ) -> (Combining<'o>, Vec<u8>, Option<Error>) {
         let mut combining = Combining { by: Means::Nothing, all: None };
-        let packed = Scope::with(|scope| {
-            let (what, span) = match data.what {
-                What::InPlace => (room.what, scope.lend_mut(room.loan.again())),
-                what => (what, scope.lend(data.loan)),
-            };
-            let all = what.resolve(self.process(), span)?;
+        let mut pack = || {
+            let all = if data.is_in_place() { room } else { data }.resolve(self)?;
             combining.by = self.means(op, &all)?;
             let packed = self.pack_part(&all, 0, all.count);
             combining.all = Some((all.datatype, all.count));
             packed
-        });
-        let (bytes, failed) = self.seal(packed);
+        };
+        let (bytes, failed) = self.seal(pack());
         (combining, bytes, failed)
     }
 

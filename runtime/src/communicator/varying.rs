@@ -7,9 +7,12 @@
 use std::ops::Range;
 
 use super::Communicator;
-use super::calls::Call;
+use super::calls::{Call, Ongoing};
+use super::message::Side;
+use super::participants::finish;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
+use crate::memory::Scope;
 use crate::origin::{Destination, Origin};
 
 impl Communicator {
@@ -162,25 +165,48 @@ impl Communicator {
         taken: impl IntoIterator<Item = Destination<'b>>,
     ) -> Result<()> {
         let (given, taken) = (Vec::from_iter(given), Vec::from_iter(taken));
-        self.collective(Call::new("alltoallw"), None, Activity::Alltoall, || {
-            let size = self.size() as usize;
-            let packed = match (given.len(), taken.len()) {
-                (a, b) if (a, b) == (size, size) => {
-                    given.into_iter().map(|data| self.packed_whole(data)).collect()
-                }
-                (a, b) => {
-                    let what = format!("{a} origins and {b} destinations for {size} ranks");
-                    Err(ErrorKind::Ranges(what).into())
-                }
-            };
-            let (blocks, failed) = self.seal_blocks(packed);
-            let all = self.participants().alltoall(blocks)?;
-            failed.map_or(Ok(()), Err)?;
-            // All that can be unpacked is, as in other calls.
-            let unpack =
-                |(room, bytes): (Destination<'_>, &Vec<u8>)| self.unpack_whole(room, bytes);
-            let outcomes: Vec<_> = taken.into_iter().zip(&all).map(unpack).collect();
-            outcomes.into_iter().collect()
+        self.collective(Call::new("alltoallw"), None, Activity::Alltoall, |at| {
+            lent(given, taken, |given, taken| finish(self.alltoallw_steps(at, given, taken)))
         })
     }
+
+    pub(super) async fn alltoallw_steps(
+        &self,
+        at: Ongoing,
+        given: &[Side<'_>],
+        taken: &[Side<'_>],
+    ) -> Result<()> {
+        let size = self.size() as usize;
+        let packed = match (given.len(), taken.len()) {
+            (a, b) if (a, b) == (size, size) => {
+                given.iter().map(|data| self.packed_whole(*data)).collect()
+            }
+            (a, b) => {
+                let what = format!("{a} origins and {b} destinations for {size} ranks");
+                Err(ErrorKind::Ranges(what).into())
+            }
+        };
+        let (blocks, failed) = self.seal_blocks(packed);
+        let all = self.participants(at).alltoall(blocks).await?;
+        failed.map_or(Ok(()), Err)?;
+        // All that can be unpacked is, as in other calls.
+        let unpack = |(room, bytes): (&Side<'_>, &Vec<u8>)| self.unpack_whole(*room, bytes);
+        let outcomes: Vec<_> = taken.iter().zip(&all).map(unpack).collect();
+        outcomes.into_iter().collect()
+    }
+}
+
+/// Lends the memories of a call to its body.
+pub(super) fn lent<R>(
+    given: Vec<Origin<'_>>,
+    taken: Vec<Destination<'_>>,
+    body: impl FnOnce(&[Side<'_>], &[Side<'_>]) -> Result<R>,
+) -> Result<R> {
+    Scope::with(|scope| {
+        let given = given.into_iter();
+        let given = given.map(|data| Side { what: data.what, span: scope.lend(data.loan) });
+        let taken = taken.into_iter();
+        let taken = taken.map(|room| Side { what: room.what, span: scope.lend_mut(room.loan) });
+        body(&Vec::from_iter(given), &Vec::from_iter(taken))
+    })
 }

@@ -2,6 +2,7 @@
 //! `finalize`, and the waiting of its calls.
 
 mod progress;
+mod schedules;
 mod setup;
 mod wait;
 mod windows;
@@ -26,6 +27,8 @@ use crate::object::{Card, ErrorHandler, Holder, Names};
 use crate::types::Elements;
 use crate::waiter::Waiter;
 
+pub(crate) use schedules::Schedule;
+use schedules::Schedules;
 pub(crate) use setup::Setup;
 use windows::Windows;
 
@@ -62,6 +65,7 @@ pub(crate) struct Process {
     lingers: AtomicBool,
     windows: Windows,
     places: Places,
+    schedules: Schedules,
     /// The number of windows that this rank numbered.
     windows_numbered: AtomicU32,
     /// The number of communicators that this rank numbered.
@@ -447,7 +451,8 @@ impl Card {
 /// The number of attempts of a rank that ends without finalize to send its remaining frames.
 const LAST_TRIES: u32 = 20;
 
-/// Leaves the rank to its own process, when a child that the program forked drops its copy.
+/// Ends the calls under way when the program drops the rank, and leaves the rank to its own process
+/// when a child that the program forked drops its copy.
 ///
 /// The copy keeps the state for ever then. Its drop would tell the peers that the rank is gone, end
 /// connections that the parent uses, and wait for threads that only the parent has.
@@ -463,6 +468,8 @@ impl Drop for ForkGuard {
     fn drop(&mut self) {
         if std::process::id() != self.0.pid {
             std::mem::forget(self.0.clone());
+        } else {
+            self.0.drop_schedules();
         }
     }
 }

@@ -147,6 +147,7 @@ impl Setup {
             lingers: AtomicBool::new(false),
             windows: Windows::default(),
             places: Places::default(),
+            schedules: super::Schedules::default(),
             windows_numbered: AtomicU32::new(0),
             contexts_numbered: AtomicU32::new(0),
             environment: Mutex::new(environment),

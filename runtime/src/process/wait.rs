@@ -104,6 +104,10 @@ impl Process {
             }
             drop(engine);
             self.check_job()?;
+            if self.advance() {
+                self.waiter.nudge(0);
+                moved = true;
+            }
             if moved || idle < self.waiter.polls() {
                 idle = if moved { 0 } else { idle + polls };
                 continue;
@@ -112,6 +116,7 @@ impl Process {
             let found = self.waiter.sleep(|| {
                 // The bell is armed only now, so an abort since the last poll didn't ring.
                 let (moved, outcome) = self.progress_and_poll(&mut self.engine(), &mut poll, true);
+                let moved = moved || outcome.is_none() && self.advance_before_sleep();
                 (moved || outcome.is_some()).then_some(outcome)
             });
             if let Some(Some(outcome)) = found {
@@ -128,6 +133,16 @@ impl Process {
                 self.check_circle(&mut circle)?;
             }
         }
+    }
+
+    /// Advances schedules for a thread that is about to sleep. Wakes other sleepers if one has
+    /// ended, since they may wait for it.
+    fn advance_before_sleep(&self) -> bool {
+        let ended = self.advance();
+        if ended {
+            self.waiter.nudge(1);
+        }
+        ended
     }
 
     /// Checks `is_there` for a short time. Usually that suffices, and it doesn't take the engine's
@@ -177,6 +192,9 @@ impl Process {
     /// PROC_ABORTED if the job is being aborted.
     pub(crate) fn poll(&self) -> Result<()> {
         self.serve();
+        if self.advance() {
+            self.waiter.nudge(0);
+        }
         // Callers may call this in a loop, so other threads get a chance to run.
         self.waiter.pause();
         self.check_job()

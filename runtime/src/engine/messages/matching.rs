@@ -27,9 +27,12 @@ pub(crate) enum Channel {
     /// Messages of collective calls. The tag is the call's number on the communicator, and the
     /// signature stands for the call.
     Calls,
+    /// Messages of collective calls with requests, of which several are under way at a time. They
+    /// are numbered apart.
+    Started,
 }
 
-const CHANNELS: u32 = 6;
+const CHANNELS: u32 = 7;
 
 /// A communicator's context: a number that none of its ranks uses for another communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +50,7 @@ impl Context {
 
     /// The context of this number; `None` if it is out of range.
     pub(crate) fn new(number: u32) -> Option<Context> {
-        (number <= u32::MAX / CHANNELS).then_some(Context(number))
+        (number < u32::MAX / CHANNELS).then_some(Context(number))
     }
 
     pub(crate) fn number(self) -> u32 {

@@ -1,0 +1,504 @@
+//! Collective calls with requests (MPI-5.0 section 6.12). A request owns the memory of its call
+//! until it completes.
+//!
+//! The ranks of a communicator make these calls in one order. They may make other collective calls
+//! meanwhile. Under `--check` the calls aren't compared beforehand.
+
+mod reduction;
+
+use std::future::Future;
+use std::ops::Range;
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::Communicator;
+use super::calls::{Call, Ongoing};
+use super::message::Side;
+use crate::error::{ErrorKind, Result};
+use crate::given::{Given, Taken};
+use crate::job::Activity;
+use crate::memory::{Exposed, Memory};
+use crate::process::Schedule;
+use crate::several::Waitable;
+use crate::several::sealed::{self, Frame, Maker};
+
+/// A collective call under way. It owns the memory of the call, and [`wait`](Collective::wait)
+/// returns that. If it is dropped, the call goes on, in later calls of this rank.
+///
+/// The call makes progress in every call of this rank that waits or tests.
+#[must_use = "`wait` returns the memory of the call"]
+pub struct Collective<R> {
+    communicator: Communicator,
+    call: &'static str,
+    schedule: Arc<Schedule>,
+    give_back: Box<dyn FnOnce() -> Option<R> + Send>,
+}
+
+impl<R> Collective<R> {
+    /// Whether the call is complete, so that [`wait`](Collective::wait) returns at once. Makes
+    /// progress.
+    ///
+    /// # Errors
+    /// PROC_ABORTED if the job is being aborted.
+    #[track_caller]
+    pub fn test(&self) -> Result<bool> {
+        let has_ended = self.communicator.process().test(|_| self.schedule.has_ended());
+        let caller = Location::caller();
+        has_ended.map_err(|error| self.communicator.raised(error, self.call, caller))
+    }
+
+    /// Waits until the call is complete, and returns its memory.
+    ///
+    /// # Errors
+    /// Those of the call. The memory is dropped then.
+    #[track_caller]
+    pub fn wait(self) -> Result<R> {
+        let caller = Location::caller();
+        let process = self.communicator.process();
+        let wait = || -> Result<()> {
+            process.ready()?;
+            process.during(Activity::Requests, 0, || {
+                process.wait(|_, _| self.schedule.has_ended().then_some(Ok(())))
+            })?;
+            self.schedule.take_outcome()
+        };
+        wait().map_err(|error| self.communicator.raised(error, self.call, caller))?;
+        (self.give_back)().ok_or_else(|| ErrorKind::Aborting { by: None }.into())
+    }
+}
+
+impl<R> sealed::Waitable for Collective<R> {
+    fn is_complete(&self, _: Frame<'_>) -> bool {
+        self.schedule.has_ended()
+    }
+
+    fn process(&self) -> Option<Maker<'_>> {
+        Some(Maker(self.communicator.process()))
+    }
+
+    fn awaited(&self) -> Option<u32> {
+        None
+    }
+}
+
+impl<R> Waitable for Collective<R> {}
+
+/// The memory of a call, which its steps hold as well.
+pub(super) type Shared = Arc<Taken>;
+
+pub(super) fn taken<M: Memory>(given: Given<M>, communicator: &Communicator) -> Result<Shared> {
+    Ok(Arc::new(Taken::new(given, communicator.process())?))
+}
+
+pub(super) fn side(taken: &Taken) -> Side<'_> {
+    Side { what: taken.what(), span: taken.memory.span() }
+}
+
+/// The memory as it was given. The steps must no longer use it.
+pub(super) fn back<M: Memory>(taken: Shared) -> Option<M> {
+    Arc::into_inner(Arc::into_inner(taken)?.memory).and_then(Exposed::give_back)
+}
+
+impl Communicator {
+    /// Starts a call. `make` gets this communicator, for the steps to own, and returns the steps,
+    /// and what gives the memory back after them.
+    #[track_caller]
+    pub(super) fn start<R, S, G>(
+        &self,
+        name: &'static str,
+        call: Call,
+        make: impl FnOnce(Communicator, Ongoing) -> Result<(S, G)>,
+    ) -> Result<Collective<R>>
+    where
+        S: Future<Output = Result<()>> + Send + 'static,
+        G: FnOnce() -> Option<R> + Send + 'static,
+    {
+        let caller = Location::caller();
+        let started = || {
+            self.ready()?;
+            let (steps, give_back) = make(self.share(), self.begin_started(call))?;
+            let schedule = self.process().schedule(steps);
+            let (communicator, give_back) = (self.share(), Box::new(give_back));
+            Ok(Collective { communicator, call: name, schedule, give_back })
+        };
+        started().map_err(|error| self.raised(error, name, caller))
+    }
+
+    /// Starts a call with the data and the room of this rank.
+    #[track_caller]
+    pub(super) fn start_both<M, N, S>(
+        &self,
+        (name, call): (&'static str, Call),
+        (data, room): (Given<M>, Given<N>),
+        steps: impl FnOnce(Communicator, Ongoing, Shared, Shared) -> S,
+    ) -> Result<Collective<(M, N)>>
+    where
+        M: Memory,
+        N: Memory,
+        S: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.start(name, call, |own, at| {
+            let (data, room) = (taken(data, &own)?, taken(room, &own)?);
+            let steps = steps(own, at, data.clone(), room.clone());
+            Ok((steps, move || Some((back(data)?, back(room)?))))
+        })
+    }
+
+    /// Starts a barrier: the call is complete after all ranks have started it. See
+    /// [`barrier`](Communicator::barrier).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let meeting = rank.world().ibarrier()?;
+    /// while !meeting.test()? {
+    ///     // Other work.
+    /// }
+    /// meeting.wait()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`barrier`](Communicator::barrier), when the call is waited for.
+    #[track_caller]
+    pub fn ibarrier(&self) -> Result<Collective<()>> {
+        self.start("ibarrier", Call::new("barrier"), |own, at| {
+            let steps = async move { own.participants(at).allgather(Vec::new()).await.map(drop) };
+            Ok((steps, || Some(())))
+        })
+    }
+
+    /// Starts to send the root's data to all ranks. See [`bcast`](Communicator::bcast).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let data = if rank.world().rank() == 0 { vec![0.5, 1.5] } else { vec![0.0; 2] };
+    /// let limits = rank.world().ibcast(data, 0)?;
+    /// // Other work.
+    /// assert_eq!(limits.wait()?, [0.5, 1.5]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`bcast`](Communicator::bcast), when the call is waited for.
+    #[track_caller]
+    pub fn ibcast<M: Memory>(&self, data: impl Into<Given<M>>, root: i32) -> Result<Collective<M>> {
+        self.start("ibcast", Call::new("bcast").with_root(root), |own, at| {
+            self.root(root)?;
+            let data = taken(data.into(), &own)?;
+            let held = data.clone();
+            let steps = async move { own.bcast_steps(at, side(&held), root).await };
+            Ok((steps, move || back(data)))
+        })
+    }
+
+    /// Starts to collect equal blocks of data from all ranks at `root`. See
+    /// [`gather`](Communicator::gather).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let room = vec![0; if world.rank() == 0 { world.size() as usize } else { 0 }];
+    /// let (_, all) = world.igather(vec![world.rank()], room, 0)?.wait()?;
+    /// assert!(all.iter().copied().eq(0..all.len() as i32));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`gather`](Communicator::gather), when the call is waited for.
+    #[track_caller]
+    pub fn igather<M: Memory, N: Memory>(
+        &self,
+        data: impl Into<Given<M>>,
+        room: impl Into<Given<N>>,
+        root: i32,
+    ) -> Result<Collective<(M, N)>> {
+        self.checked_root("igather", root)?;
+        let (call, both) =
+            (("igather", Call::new("gather").with_root(root)), (data.into(), room.into()));
+        self.start_both(call, both, |own, at, data, room| async move {
+            own.gather_steps(at, side(&data), side(&room), None, root).await
+        })
+    }
+
+    /// Starts to collect blocks of their own lengths from all ranks at `root`. See
+    /// [`gatherv`](Communicator::gatherv).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let ranges: Vec<_> = (0..i64::from(world.size())).map(|rank| rank..rank + 1).collect();
+    /// let room = vec![0; if world.rank() == 0 { world.size() as usize } else { 0 }];
+    /// let (_, all) = world.igatherv(vec![world.rank()], room, &ranges, 0)?.wait()?;
+    /// assert!(all.iter().copied().eq(0..all.len() as i32));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`gatherv`](Communicator::gatherv), when the call is waited for.
+    #[track_caller]
+    pub fn igatherv<M: Memory, N: Memory>(
+        &self,
+        data: impl Into<Given<M>>,
+        room: impl Into<Given<N>>,
+        ranges: &[Range<i64>],
+        root: i32,
+    ) -> Result<Collective<(M, N)>> {
+        self.checked_root("igatherv", root)?;
+        let ranges = ranges.to_vec();
+        let (call, both) =
+            (("igatherv", Call::new("gatherv").with_root(root)), (data.into(), room.into()));
+        self.start_both(call, both, |own, at, data, room| async move {
+            own.gather_steps(at, side(&data), side(&room), Some(&ranges), root).await
+        })
+    }
+
+    /// Starts to collect equal blocks of data from all ranks at every rank. See
+    /// [`allgather`](Communicator::allgather).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let room = vec![0; world.size() as usize];
+    /// let (_, all) = world.iallgather(vec![world.rank()], room)?.wait()?;
+    /// assert_eq!(all, Vec::from_iter(0..world.size()));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`allgather`](Communicator::allgather), when the call is waited for.
+    #[track_caller]
+    pub fn iallgather<M: Memory, N: Memory>(
+        &self,
+        data: impl Into<Given<M>>,
+        room: impl Into<Given<N>>,
+    ) -> Result<Collective<(M, N)>> {
+        let (call, both) = (("iallgather", Call::new("allgather")), (data.into(), room.into()));
+        self.start_both(call, both, |own, at, data, room| async move {
+            own.allgather_steps(at, side(&data), side(&room), None).await
+        })
+    }
+
+    /// Starts to collect blocks of their own lengths from all ranks at every rank. See
+    /// [`allgatherv`](Communicator::allgatherv).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let ranges: Vec<_> = (0..i64::from(world.size())).map(|rank| rank..rank + 1).collect();
+    /// let room = vec![0; world.size() as usize];
+    /// let (_, all) = world.iallgatherv(vec![world.rank()], room, &ranges)?.wait()?;
+    /// assert_eq!(all, Vec::from_iter(0..world.size()));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`allgatherv`](Communicator::allgatherv), when the call is waited for.
+    #[track_caller]
+    pub fn iallgatherv<M: Memory, N: Memory>(
+        &self,
+        data: impl Into<Given<M>>,
+        room: impl Into<Given<N>>,
+        ranges: &[Range<i64>],
+    ) -> Result<Collective<(M, N)>> {
+        let ranges = ranges.to_vec();
+        let (call, both) = (("iallgatherv", Call::new("allgatherv")), (data.into(), room.into()));
+        self.start_both(call, both, |own, at, data, room| async move {
+            own.allgather_steps(at, side(&data), side(&room), Some(&ranges)).await
+        })
+    }
+
+    /// Starts to send each rank its block of the root's data. See
+    /// [`scatter`](Communicator::scatter).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let parts = if world.rank() == 0 { Vec::from_iter(0..world.size()) } else { vec![] };
+    /// let (_, mine) = world.iscatter(parts, vec![0], 0)?.wait()?;
+    /// assert_eq!(mine, [world.rank()]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`scatter`](Communicator::scatter), when the call is waited for.
+    #[track_caller]
+    pub fn iscatter<M: Memory, N: Memory>(
+        &self,
+        data: impl Into<Given<M>>,
+        room: impl Into<Given<N>>,
+        root: i32,
+    ) -> Result<Collective<(M, N)>> {
+        self.checked_root("iscatter", root)?;
+        let (call, both) =
+            (("iscatter", Call::new("scatter").with_root(root)), (data.into(), room.into()));
+        self.start_both(call, both, |own, at, data, room| async move {
+            own.scatter_steps(at, side(&data), None, side(&room), root).await
+        })
+    }
+
+    /// Starts to send each rank its block, of its own length, of the root's data. See
+    /// [`scatterv`](Communicator::scatterv).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let ranges: Vec<_> = (0..i64::from(world.size())).map(|rank| rank..rank + 1).collect();
+    /// let parts = if world.rank() == 0 { Vec::from_iter(0..world.size()) } else { vec![] };
+    /// let (_, mine) = world.iscatterv(parts, &ranges, vec![0], 0)?.wait()?;
+    /// assert_eq!(mine, [world.rank()]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`scatterv`](Communicator::scatterv), when the call is waited for.
+    #[track_caller]
+    pub fn iscatterv<M: Memory, N: Memory>(
+        &self,
+        data: impl Into<Given<M>>,
+        ranges: &[Range<i64>],
+        room: impl Into<Given<N>>,
+        root: i32,
+    ) -> Result<Collective<(M, N)>> {
+        self.checked_root("iscatterv", root)?;
+        let ranges = ranges.to_vec();
+        let (call, both) =
+            (("iscatterv", Call::new("scatterv").with_root(root)), (data.into(), room.into()));
+        self.start_both(call, both, |own, at, data, room| async move {
+            own.scatter_steps(at, side(&data), Some(&ranges), side(&room), root).await
+        })
+    }
+
+    /// Starts to send block j of each rank's data to rank j. See
+    /// [`alltoall`](Communicator::alltoall).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let (me, size) = (rank.world().rank(), rank.world().size());
+    /// let (given, room) = (vec![me; size as usize], vec![-1; size as usize]);
+    /// let (_, from) = rank.world().ialltoall(given, room)?.wait()?;
+    /// assert_eq!(from, Vec::from_iter(0..size));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`alltoall`](Communicator::alltoall), when the call is waited for.
+    #[track_caller]
+    pub fn ialltoall<M: Memory, N: Memory>(
+        &self,
+        data: impl Into<Given<M>>,
+        room: impl Into<Given<N>>,
+    ) -> Result<Collective<(M, N)>> {
+        let (call, both) = (("ialltoall", Call::new("alltoall")), (data.into(), room.into()));
+        self.start_both(call, both, |own, at, data, room| async move {
+            own.alltoall_steps(at, (side(&data), None), (side(&room), None)).await
+        })
+    }
+
+    /// Starts to send each rank a block of its own length, and to receive such blocks. See
+    /// [`alltoallv`](Communicator::alltoallv).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let (me, size) = (rank.world().rank(), rank.world().size());
+    /// let ranges: Vec<_> = (0..i64::from(size)).map(|rank| rank..rank + 1).collect();
+    /// let (given, room) = (vec![me; size as usize], vec![-1; size as usize]);
+    /// let exchange = rank.world().ialltoallv((given, &ranges), (room, &ranges))?;
+    /// assert_eq!(exchange.wait()?.1, Vec::from_iter(0..size));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`alltoallv`](Communicator::alltoallv), when the call is waited for.
+    #[track_caller]
+    pub fn ialltoallv<M: Memory, N: Memory>(
+        &self,
+        (data, given): (impl Into<Given<M>>, &[Range<i64>]),
+        (room, taken): (impl Into<Given<N>>, &[Range<i64>]),
+    ) -> Result<Collective<(M, N)>> {
+        let (given, taken) = (given.to_vec(), taken.to_vec());
+        let call = ("ialltoallv", Call::new("alltoallv"));
+        self.start_both(call, (data.into(), room.into()), |own, at, data, room| async move {
+            let (data, room) = ((side(&data), Some(&given[..])), (side(&room), Some(&taken[..])));
+            own.alltoall_steps(at, data, room).await
+        })
+    }
+
+    /// Starts to send each rank data of its own memory and type, and to receive such data. See
+    /// [`alltoallw`](Communicator::alltoallw).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::Given;
+    ///
+    /// let (me, size) = (rank.world().rank(), rank.world().size());
+    /// let given = (0..size).map(|to| Given::from(vec![me * to]));
+    /// let taken = (0..size).map(|_| Given::from(vec![-1]));
+    /// let (_, from) = rank.world().ialltoallw(given, taken)?.wait()?;
+    /// assert!(from.concat().into_iter().eq((0..size).map(|from| from * me)));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`alltoallw`](Communicator::alltoallw), when the call is waited for.
+    #[track_caller]
+    pub fn ialltoallw<M: Memory, N: Memory>(
+        &self,
+        given: impl IntoIterator<Item = Given<M>>,
+        taken: impl IntoIterator<Item = Given<N>>,
+    ) -> Result<Collective<(Vec<M>, Vec<N>)>> {
+        let call = ("ialltoallw", Call::new("alltoallw"));
+        self.start_all(call, given, taken, |own, at, given, taken| async move {
+            own.alltoallw_steps(at, &sides(&given), &sides(&taken)).await
+        })
+    }
+
+    /// Starts a call with several memories.
+    #[track_caller]
+    pub(super) fn start_all<M, N, S>(
+        &self,
+        (name, call): (&'static str, Call),
+        given: impl IntoIterator<Item = Given<M>>,
+        room: impl IntoIterator<Item = Given<N>>,
+        steps: impl FnOnce(Communicator, Ongoing, Vec<Shared>, Vec<Shared>) -> S,
+    ) -> Result<Collective<(Vec<M>, Vec<N>)>>
+    where
+        M: Memory,
+        N: Memory,
+        S: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.start(name, call, |own, at| {
+            let given = given.into_iter().map(|given| taken(given, &own));
+            let given = given.collect::<Result<Vec<_>>>()?;
+            let room = room.into_iter().map(|given| taken(given, &own));
+            let room = room.collect::<Result<Vec<_>>>()?;
+            let steps = steps(own, at, given.clone(), room.clone());
+            let all_back = move || {
+                let given: Option<_> = given.into_iter().map(back).collect();
+                Some((given?, room.into_iter().map(back).collect::<Option<_>>()?))
+            };
+            Ok((steps, all_back))
+        })
+    }
+
+    /// Refuses a wrong root when the call is made.
+    #[track_caller]
+    pub(super) fn checked_root(&self, name: &'static str, root: i32) -> Result<()> {
+        let caller = Location::caller();
+        self.root(root).map(drop).map_err(|error| self.raised(error, name, caller))
+    }
+}
+
+pub(super) fn sides(taken: &[Shared]) -> Vec<Side<'_>> {
+    taken.iter().map(|taken| side(taken)).collect()
+}

@@ -1,0 +1,114 @@
+//! Schedules: the steps of collective calls with requests, which later calls of the rank advance.
+//!
+//! A schedule is a future. It returns where it would wait for a message, and is polled again when
+//! frames may have arrived. That happens in every call that waits or tests, on the thread of that
+//! call and without a lock of the engine, since a step may run an operation of the program.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::task::{Context, Poll, Waker};
+
+use super::Process;
+use crate::error::Result;
+
+/// The schedules of a rank that haven't ended.
+#[derive(Default)]
+pub(super) struct Schedules {
+    /// Their number, readable without the lock.
+    active: AtomicUsize,
+    list: Mutex<Vec<Arc<Schedule>>>,
+}
+
+/// The steps of one call.
+pub(crate) struct Schedule {
+    /// `None` once they have ended.
+    steps: Mutex<Option<Steps>>,
+    outcome: Mutex<Option<Result<()>>>,
+    has_ended: AtomicBool,
+}
+
+type Steps = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
+
+impl Schedule {
+    /// Whether the call is complete, with success or with an error.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+
+    /// Takes the outcome of the call, once.
+    pub(crate) fn take_outcome(&self) -> Result<()> {
+        lock(&self.outcome).take().unwrap_or(Ok(()))
+    }
+
+    /// Runs the steps that can run now. Returns whether they have ended. If another thread runs
+    /// them, or this thread does so further up, returns at once.
+    fn advance(&self) -> bool {
+        let mut steps = match self.steps.try_lock() {
+            Ok(steps) => steps,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        let Some(running) = &mut *steps else { return false };
+        let Poll::Ready(outcome) = running.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        else {
+            return false;
+        };
+        // The steps hold the memory of the call, which its owner gets back.
+        *steps = None;
+        *lock(&self.outcome) = Some(outcome);
+        self.has_ended.store(true, Ordering::Release);
+        true
+    }
+}
+
+impl Process {
+    /// Runs the first steps of a call, and keeps the others for later calls.
+    pub(crate) fn schedule(
+        &self,
+        steps: impl Future<Output = Result<()>> + Send + 'static,
+    ) -> Arc<Schedule> {
+        let schedule = Arc::new(Schedule {
+            steps: Mutex::new(Some(Box::pin(steps))),
+            outcome: Mutex::default(),
+            has_ended: AtomicBool::new(false),
+        });
+        if !schedule.advance() {
+            let mut list = lock(&self.schedules.list);
+            list.push(schedule.clone());
+            self.schedules.active.store(list.len(), Ordering::Relaxed);
+        }
+        schedule
+    }
+
+    /// Runs the steps of all schedules that can run now. Returns whether a schedule has ended. The
+    /// engine isn't locked.
+    #[inline]
+    pub(crate) fn advance(&self) -> bool {
+        self.schedules.active.load(Ordering::Relaxed) > 0 && self.advance_all()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn advance_all(&self) -> bool {
+        let schedules = lock(&self.schedules.list).clone();
+        let ended = schedules.iter().filter(|schedule| schedule.advance()).count();
+        if ended > 0 {
+            let mut list = lock(&self.schedules.list);
+            list.retain(|schedule| !schedule.has_ended());
+            self.schedules.active.store(list.len(), Ordering::Relaxed);
+        }
+        ended > 0
+    }
+
+    /// Drops the steps that no call will advance any more. They refer to this process.
+    pub(super) fn drop_schedules(&self) {
+        self.schedules.active.store(0, Ordering::Relaxed);
+        drop(std::mem::take(&mut *lock(&self.schedules.list)));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
