@@ -259,13 +259,21 @@ impl Buffer {
     }
 
     /// Checks that there is memory for `count` elements: a null address is MPI_BOTTOM, where only
-    /// types with absolute addresses have data.
+    /// types with absolute addresses have data, and MPI_IN_PLACE is none. Calls that take it look
+    /// for it first.
     pub fn check(self, count: i64, datatype: &longshore::Type) -> Result<()> {
         let bounds = datatype.bounds();
         let is_absolute = bounds.true_lb != 0;
-        if self.0.is_null() && count > 0 && bounds.size > 0 && !is_absolute {
+        if count <= 0 || bounds.size == 0 {
+            return Ok(());
+        }
+        if self.0.is_null() && !is_absolute {
             let what = format!("the address of {count} elements is null");
             return Err(Fault::new(Class::Buffer, what));
+        }
+        if self.is_in_place() {
+            let what = "MPI_IN_PLACE has no meaning as this buffer (MPI-5.0 section 6.2)";
+            return Err(Fault::new(Class::Buffer, what.to_owned()));
         }
         Ok(())
     }
@@ -300,9 +308,7 @@ impl Buffer {
         if len == 0 {
             return Ok(&[]);
         }
-        if self.0.is_null() {
-            return Err(Fault::new(Class::Buffer, format!("the address of {len} bytes is null")));
-        }
+        self.check_bytes(len)?;
         // SAFETY: the promise of `new`.
         Ok(unsafe { std::slice::from_raw_parts(self.0, len) })
     }
@@ -312,11 +318,18 @@ impl Buffer {
         if len == 0 {
             return Ok(&mut []);
         }
-        if self.0.is_null() {
-            return Err(Fault::new(Class::Buffer, format!("the address of {len} bytes is null")));
-        }
+        self.check_bytes(len)?;
         // SAFETY: the promise of `new`.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.0, len) })
+    }
+
+    /// Checks that the address of bytes is one.
+    fn check_bytes(self, len: usize) -> Result<()> {
+        if self.0.is_null() || self.is_in_place() {
+            let what = format!("the address of {len} bytes is {:#x}", self.0.addr());
+            return Err(Fault::new(Class::Buffer, what));
+        }
+        Ok(())
     }
 }
 

@@ -105,6 +105,7 @@ impl Varying {
         };
         let ranges = ranges.iter().map(moved).collect();
         let side = Side::new(buffer, whole, datatype)?;
+        side.buffer.check(whole, side.datatype.committed()?)?;
         let shift = first.checked_mul(side.datatype.committed()?.extent()).ok_or_else(too_many)?;
         Ok(Varying { side: Side { buffer: buffer.after(shift), ..side }, ranges })
     }
@@ -275,7 +276,9 @@ fn typed(
     let types = types.slice(size, "the types")?.iter();
     let blocks = counts.into_iter().zip(displacements).zip(types);
     let block = |((count, at), datatype): ((i64, i64), &Handle)| {
-        Side::new(buffer.after(at), count, *datatype)
+        let side = Side::new(buffer, count, *datatype)?;
+        side.buffer.check(count, side.datatype.committed()?)?;
+        Ok(Side { buffer: buffer.after(at), ..side })
     };
     blocks.map(block).collect()
 }

@@ -45,10 +45,16 @@ fn failed(call: &'static str, win: Handle, error: longshore::Error) -> c_int {
     raise(call, Raiser::Win(win), &error.into())
 }
 
+/// Whether an address is that of memory: neither null nor MPI_IN_PLACE.
+#[inline(always)]
+fn is_memory(address: *const c_void) -> bool {
+    address.addr() > 1
+}
+
 /// Whether memory and rank are those of a usual operation.
 #[inline(always)]
 fn is_usual(memory: *const c_void, rank: c_int) -> bool {
-    !memory.is_null() && rank >= 0
+    is_memory(memory) && rank >= 0
 }
 
 /// # Safety
@@ -151,7 +157,7 @@ pub unsafe fn get_accumulate(
     // An atomic get ignores its origin.
     let from = match op {
         Op::NoOp => (to.0.cast_const(), 0, own),
-        _ if origin.is_null() || is_counted(datatype) => return None,
+        _ if !is_memory(origin) || is_counted(datatype) => return None,
         _ => (origin.cast(), count, compiled(datatype)?),
     };
     // SAFETY: the caller's promise.
@@ -172,7 +178,7 @@ pub unsafe fn fetch_and_op(
     win: Handle,
 ) -> Option<c_int> {
     let (own, calls, op) = (compiled(datatype)?, calls(win)?, predefined(op)?);
-    if !is_usual(origin, rank) || result.is_null() || is_counted(datatype) {
+    if !is_usual(origin, rank) || !is_memory(result) || is_counted(datatype) {
         return None;
     }
     // SAFETY: the caller's promise.
@@ -193,7 +199,7 @@ pub unsafe fn compare_and_swap(
     win: Handle,
 ) -> Option<c_int> {
     let (own, calls) = (compiled(datatype)?, calls(win)?);
-    let is_usual = is_usual(origin, rank) && !compare.is_null() && !result.is_null();
+    let is_usual = is_usual(origin, rank) && is_memory(compare) && is_memory(result);
     if !is_usual || is_counted(datatype) {
         return None;
     }

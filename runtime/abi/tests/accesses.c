@@ -63,6 +63,9 @@ static void arguments(void) {
   FAILS(MPI_ERR_RMA_RANGE, MPI_Put(&value, 1, MPI_LONG, next, 16, 1, MPI_LONG, win));
   FAILS(MPI_ERR_RMA_RANGE, MPI_Get(&value, 1, MPI_LONG, next, 1 << 30, 1, MPI_LONG, win));
   FAILS(MPI_ERR_BUFFER, MPI_Put(NULL, 1, MPI_LONG, next, 0, 1, MPI_LONG, win));
+  FAILS(MPI_ERR_BUFFER, MPI_Put(MPI_IN_PLACE, 1, MPI_LONG, next, 0, 1, MPI_LONG, win));
+  FAILS(MPI_ERR_BUFFER, MPI_Fetch_and_op(&value, MPI_IN_PLACE, MPI_LONG, next, 0, MPI_SUM, win));
+  FAILS(MPI_ERR_BUFFER, MPI_Compare_and_swap(&value, MPI_IN_PLACE, &result, MPI_LONG, next, 0, win));
   FAILS(MPI_ERR_WIN, MPI_Put(&value, 1, MPI_LONG, next, 0, 1, MPI_LONG, MPI_WIN_NULL));
   FAILS(MPI_ERR_OP, MPI_Accumulate(&value, 1, MPI_LONG, next, 0, 1, MPI_LONG, MPI_OP_NULL, win));
   FAILS(MPI_ERR_OP, MPI_Accumulate(&value, 1, MPI_LONG, next, 0, 1, MPI_LONG, MPI_NO_OP, win));

@@ -309,6 +309,19 @@ static void errors(void)
     FAILS(MPI_ERR_COUNT, MPI_Allgather(&value, -1, MPI_INT, &other, 1, MPI_INT, self));
     FAILS(MPI_ERR_TYPE, MPI_Allgather(&value, 1, MPI_DATATYPE_NULL, &other, 1, MPI_INT, self));
     FAILS(MPI_ERR_BUFFER, MPI_Reduce_local(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM));
+    /* MPI_IN_PLACE where it has no meaning. */
+    int one = 1, four = 4;
+    MPI_Datatype type = MPI_INT;
+    FAILS(MPI_ERR_BUFFER, MPI_Reduce_local(&value, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM));
+    FAILS(MPI_ERR_BUFFER, MPI_Reduce(&value, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, 0, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Allreduce(&value, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Bcast(MPI_IN_PLACE, 1, MPI_INT, 0, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Allgather(&value, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Gatherv(&value, 1, MPI_INT, MPI_IN_PLACE, &one, &four, MPI_INT, 0, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Alltoallv(&value, &one, &four, MPI_INT, MPI_IN_PLACE, &one, &four, MPI_INT, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Alltoallw(&value, &one, &four, &type, MPI_IN_PLACE, &one, &four, &type, self));
+    FAILS(MPI_ERR_BUFFER, MPI_Send(MPI_IN_PLACE, 1, MPI_INT, 0, 0, self));
+    OK(MPI_Send(MPI_IN_PLACE, 0, MPI_INT, MPI_PROC_NULL, 0, self));
 }
 
 int main(int argc, char **argv)
