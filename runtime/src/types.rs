@@ -5,6 +5,7 @@ mod elements;
 
 use std::any::TypeId;
 use std::fmt;
+use std::ops::Range;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -293,6 +294,26 @@ impl Type {
     /// The extent in this rank's memory: the distance in bytes between consecutive elements.
     pub fn extent(&self) -> i64 {
         self.compiled.bounds().extent()
+    }
+
+    /// The displacements from the first byte of `count` elements to past the last one, in bytes of
+    /// this rank's memory. Empty if there are no bytes.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::Datatype;
+    ///
+    /// let backwards = rank.commit(&Datatype::hvector(2, 1, -8, &Datatype::int())?)?;
+    /// assert_eq!(backwards.reach(2)?, -8..16);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// COUNT for a negative count, and one for displacements beyond an `i64`.
+    pub fn reach(&self, count: i64) -> Result<Range<i64>> {
+        let count = u64::try_from(count).map_err(|_| ErrorKind::Count(count))?;
+        Ok(self.compiled.native().range(count)?)
     }
 
     /// The type signature: the sequence of basic types, as a count and a hash.

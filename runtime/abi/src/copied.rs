@@ -29,23 +29,18 @@ impl Copied {
         let alone = state::state()?.rank().alone();
         let mut packed = vec![0; alone.pack_size(count, datatype)? as usize];
         alone.pack(from.origin(count, datatype)?, &mut packed, &mut 0)?;
-        let bounds = datatype.bounds();
-        let last = (count - 1).max(0).checked_mul(bounds.ub - bounds.lb);
-        let reach = last.and_then(|last| {
-            let start = bounds.true_lb.checked_add(last.min(0))?;
-            Some((start, bounds.true_ub.checked_add(last.max(0))?.checked_sub(start)?))
-        });
+        let reach = datatype.reach(count)?;
         let too_long = || {
             let what = format!("there is no memory for a copy of {count} elements");
             Fault::new(Class::NoMem, what)
         };
-        let (start, len) = reach.ok_or_else(too_long)?;
         // No memory has no address.
-        let len = usize::try_from(len).map_err(|_| too_long())?.max(1);
+        let len = reach.end.checked_sub(reach.start).and_then(|len| usize::try_from(len).ok());
+        let len = len.ok_or_else(too_long)?.max(1);
         let layout = Layout::from_size_align(len, 16).map_err(|_| too_long())?;
         // SAFETY: the layout has a size.
         let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(too_long)?;
-        let place = memory.as_ptr().wrapping_offset(-(start as isize));
+        let place = memory.as_ptr().wrapping_offset(-(reach.start as isize));
         let copy = Copied { start: memory, layout, place, bytes: packed.len() as i64 };
         // SAFETY: the memory has the bytes of all elements, from the first one on, and nobody else
         // knows it yet.
