@@ -157,8 +157,8 @@ fn raiser(function: &Function) -> String {
 }
 
 impl Parameter {
-    /// The type of the parameter in Rust.
-    fn rust(&self, width: Width) -> String {
+    /// The type of the parameter in Rust, by the names of longshore-abi.
+    pub fn rust(&self, width: Width) -> String {
         let rust = self.kind().rust(width);
         let kind = self.kind();
         if kind.is_address() && !kind.is_array() {

@@ -132,7 +132,7 @@ impl Function {
     }
 
     /// The parameters of a version.
-    pub(crate) fn parameters_of(&self, width: Width) -> impl Iterator<Item = &Parameter> {
+    pub fn parameters_of(&self, width: Width) -> impl Iterator<Item = &Parameter> {
         let has = move |parameter: &&Parameter| width == Width::Large || !parameter.is_large_only;
         self.parameters.iter().filter(has)
     }
