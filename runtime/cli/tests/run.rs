@@ -15,6 +15,8 @@ mod roles;
 #[path = "run/signals.rs"]
 mod signals;
 mod support;
+#[path = "run/threads.rs"]
+mod threads;
 #[path = "run/waits.rs"]
 mod waits;
 
@@ -51,6 +53,7 @@ fn rank() {
         "signals" => return signals(),
         "children" => return children(),
         "alone" => return alone(),
+        "threads" => return threads::threads(),
         _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");
