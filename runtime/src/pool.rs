@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use shipable::Program;
 use shipable::program::Pool;
 
-use crate::job::env;
-
 /// The processes that share this process's cores.
 static SHARERS: AtomicUsize = AtomicUsize::new(1);
 
@@ -38,29 +36,30 @@ pub(crate) fn of_bytes(length: u64) -> Option<&'static dyn Pool> {
 }
 
 /// The number of threads: that of the environment, or the cores by the processes that share them.
-fn threads(asked: Option<&str>, cores: usize, all_cores: usize, sharers: usize) -> usize {
-    match asked.map(|asked| (asked, asked.parse())) {
-        Some((_, Ok(threads))) => threads,
-        Some(("off", _)) => 1,
-        _ => {
-            // The ranks are spread over the machine's cores.
-            let beside = (sharers * cores).div_ceil(all_cores.max(1)).max(1);
-            (cores / beside).max(1)
-        }
-    }
+#[cfg(any(feature = "rayon", test))]
+fn threads(asked: Option<usize>, cores: usize, all_cores: usize, sharers: usize) -> usize {
+    asked.unwrap_or_else(|| {
+        // The ranks are spread over the machine's cores.
+        let beside = (sharers * cores).div_ceil(all_cores.max(1)).max(1);
+        (cores / beside).max(1)
+    })
 }
 
 #[cold]
 #[cfg(feature = "rayon")]
 fn any() -> Option<&'static dyn Pool> {
     use std::sync::OnceLock;
+
+    use crate::job;
+
     static POOL: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
     let make = || {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let all = nix::unistd::sysconf(nix::unistd::SysconfVar::_NPROCESSORS_ONLN);
         let all = all.ok().flatten().and_then(|cores| usize::try_from(cores).ok());
-        let asked = std::env::var(env::THREADS).ok();
-        let threads = threads(asked.as_deref(), cores, all.unwrap_or(cores), SHARERS.load(Relaxed));
+        // `init` has refused other words.
+        let asked = job::threads().ok().flatten();
+        let threads = threads(asked, cores, all.unwrap_or(cores), SHARERS.load(Relaxed));
         if threads < 2 {
             return None;
         }
@@ -95,8 +94,7 @@ mod tests {
 
     #[test]
     fn the_environment_sets_the_number_of_threads() {
-        assert_eq!(threads(Some("off"), 8, 8, 1), 1);
-        assert_eq!(threads(Some("0"), 8, 8, 1), 0);
-        assert_eq!(threads(Some("3"), 8, 8, 4), 3);
+        assert_eq!(threads(Some(1), 8, 8, 1), 1);
+        assert_eq!(threads(Some(3), 8, 8, 4), 3);
     }
 }

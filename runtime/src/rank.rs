@@ -86,6 +86,8 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
     if let Some(most) = crate::job::log_level()? {
         crate::log::start(most);
     }
+    // Long transfers read it later, where no call can return the error.
+    crate::job::threads()?;
     let adversary = crate::job::adversary()?;
     let check = crate::job::checking()?;
     let Some(mut environment) = Environment::from_env()? else {

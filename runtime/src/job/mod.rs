@@ -184,6 +184,13 @@ pub(crate) fn log_level() -> Result<Option<LevelFilter>, Error> {
     optional(env::LOG, "off, error, warn, info, debug or trace")
 }
 
+/// The environment's number of threads for long transfers, if it is set.
+pub(crate) fn threads() -> Result<Option<usize>, Error> {
+    let number = |text: String| if text == "off" { Ok(1) } else { text.parse() };
+    let found = text(env::THREADS).map(number).transpose();
+    found.map_err(|_| wrong(env::THREADS, "a number of threads, or off"))
+}
+
 impl Environment {
     /// The job of this process, or `None` if no launcher started the process: for example, if a
     /// rank did.

@@ -120,3 +120,12 @@ fn threads_divide_the_transfers_of_a_job_and_change_no_byte() {
         assert_eq!(finished.status, 0, "{threads} threads, {archs}: {}", finished.stderr);
     }
 }
+
+#[test]
+fn a_wrong_number_of_threads_is_refused() {
+    let words = ["--env", "LONGSHORE_THREADS=two"].map(str::to_owned).to_vec();
+    let finished = run(&[words, role("join")].concat());
+    let expected =
+        r#"LONGSHORE_THREADS="two" in the environment: expected a number of threads, or off"#;
+    assert!(finished.stderr.contains(expected), "{}", finished.stderr);
+}
