@@ -215,6 +215,7 @@ mod tests {
     use crate::object::Names;
 
     #[test]
+    #[cfg_attr(sanitized, ignore = "the memory of a sanitizer takes minutes to search")]
     fn hellos_leave_no_copy_of_the_secret_in_memory() {
         const SIZE: u32 = 3;
         let secret = Secret::generate().unwrap();

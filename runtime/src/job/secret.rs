@@ -141,6 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(sanitized, ignore = "the memory of a sanitizer takes minutes to search")]
     fn no_copy_is_left_in_memory() {
         let secret = Secret::generate().unwrap();
         // The second half: an allocator overwrites the first bytes of memory that it gets back.

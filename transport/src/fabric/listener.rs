@@ -1,5 +1,6 @@
 //! A rank's listener, which exists before the addresses of its peers are known.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use super::peers::Peers;
 use super::rma::RmaEndpoint;
 use super::sockets::{self, Ends};
 use super::watcher::Watcher;
-use super::{FabricLink, OpenError};
+use super::{FabricLink, OpenError, nonce};
 use crate::protocol::challenge::{self, Key};
 use crate::segment::Segment;
 
@@ -134,6 +135,9 @@ impl Listener {
             Watcher::start(network.clone(), rma.clone(), descriptors, segment.clone(), rank);
         let system = |source| OpenError::System { interface: address.ip(), source };
         let watcher = watcher.map_err(system)?;
+        // In a static program the first random number opens a file, which then stays open. Later
+        // there may be no descriptor for it.
+        nonce().map_err(|error| system(io::Error::other(error.to_string())))?;
         let own = [address].into_iter().chain(rma.as_ref().map(|rma| rma.address()));
         let peers = addresses.iter().chain(memories).flatten().copied();
         let memory = rma.as_ref().map(|rma| Door { address: rma.address(), request: RMA_REQUEST });
