@@ -83,7 +83,8 @@ pub enum ErrorKind {
     PackArguments(String),
     /// The root isn't in the communicator.
     #[error(
-        "no root {root} in a communicator of {size}: use one from 0 up and below {size}, the same at all ranks"
+        "no root {} in a communicator of {size}: use one from 0 up and below {size}, the same at all ranks",
+        rank_name(*root)
     )]
     Root {
         /// The root that was passed.

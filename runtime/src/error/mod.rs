@@ -249,6 +249,8 @@ mod tests {
         assert!(ErrorKind::Tag(-2).to_string().starts_with("tag ANY_TAG is only for receives: "));
         let place = Place { call: "send", target: Some(-3), ..Place::default() };
         assert_eq!(place.to_string(), "send at rank 0, target PROC_NULL");
+        let root = ErrorKind::Root { root: crate::PROC_NULL, size: 2 };
+        assert!(root.to_string().starts_with("no root PROC_NULL in a communicator of 2:"));
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub const MAX_RANKS: u32 = 2896;
 pub const MAX_SIMULATED_RANKS: u32 = 1 << 16;
 
 const MAGIC: [u8; 8] = *b"LONGSHOR";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The size of the object, which is sparse. It bounds the sum of all windows on a host.
 pub(crate) const SIZE: u64 = 1 << 40;
