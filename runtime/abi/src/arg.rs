@@ -333,6 +333,12 @@ impl Buffer {
     }
 }
 
+/// No memory, of data that are in place or that a call ignores.
+pub fn nowhere() -> Given<Pointed> {
+    // SAFETY: there are no bytes.
+    Given::in_place(unsafe { Pointed::new(std::ptr::dangling_mut(), 0) })
+}
+
 /// An array that a call reads.
 #[derive(Clone, Copy, Debug)]
 pub struct List<T>(*const T);

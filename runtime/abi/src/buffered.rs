@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::Mutex;
 
-use longshore::{Class, Pointed, Sending, Waitable};
+use longshore::{Class, Communicator, Pointed, Sending, Waitable};
 
 use crate::arg::{Address, Buffer};
 use crate::communicator::Comm;
@@ -98,6 +98,18 @@ pub fn bsend(
     tag: c_int,
     comm: &Comm,
 ) -> Result<()> {
+    bsend_by(buf, count, datatype, (dest, tag), comm, comm.inner())
+}
+
+/// A buffered send by a reference to the communicator of its own.
+pub fn bsend_by(
+    buf: Buffer,
+    count: i64,
+    datatype: &Type,
+    (dest, tag): (c_int, c_int),
+    comm: &Comm,
+    by: &Communicator,
+) -> Result<()> {
     let datatype = datatype.committed()?;
     buf.check(count, datatype)?;
     if dest == PROC_NULL {
@@ -113,7 +125,7 @@ pub fn bsend(
     let copy = Copied::of(buf, count, datatype)?;
     let cost = copy.bytes() + i64::from(BSEND_OVERHEAD);
     buffer.check(cost)?;
-    let sending = comm.inner().isend(copy.given(count, datatype), dest, tag)?;
+    let sending = by.isend(copy.given(count, datatype), dest, tag)?;
     buffer.messages.push(Message { sending, cost, copy });
     Ok(())
 }

@@ -74,6 +74,12 @@ impl Grid {
         })
     }
 
+    /// The neighbours of a rank: in each dimension the one before and the one after.
+    pub fn neighbors(&self, rank: c_int) -> Vec<c_int> {
+        let pairs = (0..self.dims.len()).map(|direction| self.shifted(rank, direction, 1));
+        pairs.flat_map(|(before, after)| [before, after]).collect()
+    }
+
     /// The ranks `disp` before and after a rank in a dimension.
     fn shifted(&self, rank: c_int, direction: usize, disp: c_int) -> (c_int, c_int) {
         let own = self.coordinates(rank);

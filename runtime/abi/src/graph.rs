@@ -68,7 +68,7 @@ impl Graph {
     }
 
     /// The neighbours of a node.
-    fn neighbors(&self, node: c_int) -> Result<&[c_int]> {
+    pub fn neighbors(&self, node: c_int) -> Result<&[c_int]> {
         let nodes = self.index.len();
         let found = usize::try_from(node).ok().filter(|node| *node < nodes);
         let Some(node) = found else {
@@ -77,6 +77,13 @@ impl Graph {
         };
         let start = node.checked_sub(1).map_or(0, |before| self.index[before]);
         Ok(&self.edges[start as usize..self.index[node] as usize])
+    }
+}
+
+impl Neighbors {
+    /// The sources and the destinations.
+    pub fn ranks(&self) -> (&[c_int], &[c_int]) {
+        (&self.sources.ranks, &self.destinations.ranks)
     }
 }
 

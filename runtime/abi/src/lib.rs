@@ -16,6 +16,7 @@
 //! return their results, or a `Fault`.
 
 mod arg;
+mod arguments;
 mod call;
 mod constants;
 mod exports;
@@ -34,6 +35,7 @@ mod buffered;
 mod cartesian;
 mod codes;
 mod collective;
+mod collectives;
 mod communicator;
 mod constructor;
 mod copied;
@@ -52,10 +54,13 @@ mod info;
 mod integer;
 mod intercommunicator;
 mod lifetime;
+mod neighborhood;
+mod nonblocking;
 mod operation;
 mod p2p;
 mod pack;
 mod persistent;
+mod prepared;
 mod probe;
 mod process;
 mod query;

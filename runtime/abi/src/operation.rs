@@ -4,12 +4,13 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use longshore::{Class, Operator, UserOp};
+use longshore::{Class, SharedOperator, UserOp};
 
 use crate::arg::{Address, Width};
 use crate::constants as c;
+use crate::datatype::Type;
 use crate::fault::{Fault, Result};
-use crate::handle::{Handle, Kind, Object, insert, remove};
+use crate::handle::{Handle, Kind, Object, find, insert, remove};
 
 /// An operation of a reduction.
 pub enum Op {
@@ -78,24 +79,47 @@ pub fn predefined(handle: Handle) -> Option<longshore::Op> {
 }
 
 impl Op {
-    /// Runs the body of a call with the operation on elements of a datatype, given by its handle
-    /// and its extent in bytes.
-    pub fn with<R>(
-        &self,
-        datatype: Handle,
-        extent: i64,
-        body: impl FnOnce(Operator<'_>) -> R,
-    ) -> R {
-        match self {
-            Op::Predefined(op) => body((*op).into()),
-            Op::User(user) => {
-                let combine = |left: *const u8, right: *mut u8, count| {
-                    // SAFETY: the runtime gives operands of the datatype of the call, to which the
-                    // handle and the extent belong.
-                    unsafe { user.combine((left.cast_mut(), right), count, (datatype, extent)) }
-                };
-                body((&UserOp::by_pointer(combine)).into())
-            }
+    /// The operation on elements of a datatype.
+    pub fn on(self: &Arc<Op>, datatype: Handle) -> Result<SharedOperator> {
+        if let Op::Predefined(op) = &**self {
+            return Ok((*op).into());
+        }
+        let (op, of) = (self.clone(), find::<Type>(datatype)?);
+        let extent = of.committed()?.extent();
+        let combine = move |left: *const u8, right: *mut u8, count| {
+            let Op::User(user) = &*op else { return };
+            let datatype = Named::new(datatype, &of);
+            // SAFETY: the runtime gives operands of the datatype of the call, to which the handle
+            // and the extent belong.
+            unsafe { user.combine((left.cast_mut(), right), count, (datatype.handle, extent)) }
+        };
+        Ok(Arc::new(UserOp::by_pointer(combine)).into())
+    }
+}
+
+/// The handle that a function of the program gets for a datatype: that of the call, or another one
+/// if the program has freed that meanwhile.
+struct Named {
+    handle: Handle,
+    is_own: bool,
+}
+
+impl Named {
+    fn new(handle: Handle, of: &Arc<Type>) -> Named {
+        match find::<Type>(handle) {
+            Ok(found) if Arc::ptr_eq(&found, of) => Named { handle, is_own: false },
+            _ => match insert(of.clone()) {
+                Ok(handle) => Named { handle, is_own: true },
+                Err(_) => Named { handle: c::DATATYPE_NULL, is_own: false },
+            },
+        }
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        if self.is_own {
+            let _ = remove::<Type>(&mut self.handle);
         }
     }
 }

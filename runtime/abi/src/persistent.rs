@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use longshore::Class;
+use longshore::{Class, Communicator};
 
 use crate::arg::{Buffer, Room};
 use crate::communicator::Comm;
@@ -50,22 +50,24 @@ struct Message {
     peer: c_int,
     tag: c_int,
     comm: Arc<Comm>,
+    /// The communicator, which the program may free.
+    kept: Communicator,
 }
 
 impl Message {
     /// Starts the message.
     fn start(&self) -> Result<Operation> {
         let &Message { mode, buf, count, peer, tag, .. } = self;
-        let comm = self.comm.inner();
         if let Mode::Buffered = mode {
-            buffered::bsend(buf, count, &self.datatype, peer, tag, &self.comm)?;
+            let to = (peer, tag);
+            buffered::bsend_by(buf, count, &self.datatype, to, &self.comm, &self.kept)?;
             return Ok(Operation::complete(Status::EMPTY));
         }
         let data = buf.given(count, self.datatype.committed()?)?;
         Ok(match mode {
-            Mode::Receive => Operation::Receive(comm.irecv(data, peer, tag)?),
-            Mode::Synchronous => Operation::Send(comm.issend(data, peer, tag)?),
-            _ => Operation::Send(comm.isend(data, peer, tag)?),
+            Mode::Receive => Operation::Receive(self.kept.irecv(data, peer, tag)?),
+            Mode::Synchronous => Operation::Send(self.kept.issend(data, peer, tag)?),
+            _ => Operation::Send(self.kept.isend(data, peer, tag)?),
         })
     }
 }
@@ -85,8 +87,8 @@ macro_rules! inits {
                 buf.check(count, datatype.committed()?)?;
                 let (mode, raiser) = (Mode::$mode, Raiser::Comm(comm));
                 mode.check(peer, tag, &found)?;
-                let comm = found.clone();
-                let message = Message { mode, buf, count, datatype, peer, tag, comm };
+                let (comm, kept) = (found.clone(), found.inner().keep());
+                let message = Message { mode, buf, count, datatype, peer, tag, comm, kept };
                 request::persistent(Box::new(move || message.start()), raiser, found)
             }
         )*

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use longshore::{Class, Pointed, Receiving, Sending, Waitable};
 
 use crate::arg::{List, Room};
+use crate::arguments::Started;
 use crate::communicator::Comm;
 use crate::constants::{ERR_IN_STATUS, REQUEST_NULL, UNDEFINED};
 use crate::copied::Copied;
@@ -46,6 +47,8 @@ pub enum Operation {
     Flush(Vec<Sending<Pointed>>, Vec<Copied>),
     /// An operation on a window.
     Rma(longshore::Request<()>),
+    /// A collective call.
+    Collective(Started),
     /// An operation that has completed, and its outcome.
     Complete(Outcome),
     /// None: a persistent request that isn't started.
@@ -132,6 +135,7 @@ impl Operation {
             Operation::Exchange { both, .. } => Some(&**both),
             Operation::Flush(sends, _) => Some(sends),
             Operation::Rma(request) => Some(request),
+            Operation::Collective(started) => Some(started.waitable()),
             Operation::Complete(_) | Operation::Inactive => None,
         }
     }
@@ -156,6 +160,7 @@ impl Operation {
                 sent.map(|()| Status::EMPTY)
             }
             Operation::Rma(request) => request.wait().map(|()| Status::EMPTY),
+            Operation::Collective(started) => started.wait().map(|()| Status::EMPTY),
         };
         match ended {
             Ok(status) => Outcome { status, fault: None },
@@ -487,12 +492,18 @@ pub fn request_get_status_some(
 /// Operations whose request is freed, until they are complete.
 static FREED: Mutex<Vec<Operation>> = Mutex::new(Vec::new());
 
+/// Collective calls are neither freed nor cancelled (MPI-5.0 section 6.12).
+const COMPLETE_IT: &str = "the request is of a collective call: complete it";
+
 /// Frees a request. Its operation goes on.
 pub fn request_free(handle: &mut Handle) -> Result<()> {
     let request = find::<Request>(*handle)?;
     let mut operation = request.operation()?;
     if let Operation::Rma(rma) = &*operation {
         return rma.free().map_err(|error| Fault::from(error).on(request.raiser));
+    }
+    if let Operation::Collective(_) = &*operation {
+        return Err(Fault::new(Class::Request, COMPLETE_IT.to_owned()));
     }
     remove::<Request>(handle)?;
     let mut freed = lock(&FREED);
@@ -521,6 +532,7 @@ pub fn cancel(handle: &mut Handle) -> Result<()> {
             }
             Ok(())
         }
+        Operation::Collective(_) => Err(Fault::new(Class::Request, COMPLETE_IT.to_owned())),
         Operation::Rma(rma) => rma.cancel().map_err(|error| Fault::from(error).on(request.raiser)),
         _ => Ok(()),
     }

@@ -154,6 +154,36 @@ static void duplicate(void)
     FAILS(MPI_ERR_COMM, MPI_Comm_idup(MPI_COMM_NULL, &dup, &requests[0]));
 }
 
+/* A request keeps its communicator, whatever the program does with the handle. */
+static void freed_communicator(void)
+{
+    int next = (me + 1) % size, before = (me + size - 1) % size;
+    int out = me, in = -1, copied = -1, sum = -1;
+    char room[4096];
+    MPI_Request requests[5];
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Recv_init(&in, 1, MPI_INT, before, 1, comm, &requests[0]));
+    OK(MPI_Recv_init(&copied, 1, MPI_INT, before, 2, comm, &requests[1]));
+    OK(MPI_Send_init(&out, 1, MPI_INT, next, 1, comm, &requests[2]));
+    OK(MPI_Bsend_init(&out, 1, MPI_INT, next, 2, comm, &requests[3]));
+    OK(MPI_Allreduce_init(&out, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[4]));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Buffer_attach(room, sizeof room));
+    for (int round = 0; round < 3; round++) {
+        out = me + 100 * round;
+        OK(MPI_Startall(5, requests));
+        OK(MPI_Waitall(5, requests, MPI_STATUSES_IGNORE));
+        CHECK(in == before + 100 * round && copied == in);
+        CHECK(sum == size * (size - 1) / 2 + 100 * round * size);
+    }
+    for (int i = 0; i < 5; i++)
+        OK(MPI_Request_free(&requests[i]));
+    void *attached;
+    int length;
+    OK(MPI_Buffer_detach(&attached, &length));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -162,5 +192,6 @@ int main(int argc, char **argv)
     errors();
     replace();
     duplicate();
+    freed_communicator();
     return end();
 }

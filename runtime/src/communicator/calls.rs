@@ -69,6 +69,10 @@ impl Call {
         Call { op, ..self }
     }
 
+    pub(super) fn root(&self) -> Option<i32> {
+        self.root
+    }
+
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
@@ -215,7 +219,7 @@ impl Communicator {
     /// (MPI-5.0 section 6.13, persistent collective calls). Collective, as a call with a request.
     ///
     /// Each of these calls has to be complete before the next one is started, and all ranks make
-    /// the same ones.
+    /// the same ones. The reference is [kept](Communicator::keep) when the communicator is freed.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -242,7 +246,7 @@ impl Communicator {
     /// ```
     pub fn reserve(&self) -> Communicator {
         let number = self.calls().next_started();
-        Communicator { shared: self.shared.clone(), reserved: Some(number) }
+        Communicator { reserved: Some(number), ..self.keep() }
     }
 
     /// Ends a collective call: its outcome, unless messages of earlier calls have been left over

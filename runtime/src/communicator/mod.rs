@@ -67,6 +67,9 @@ pub struct Communicator {
     /// The number of its calls with requests, if they all have the same; see
     /// [`reserve`](Communicator::reserve).
     reserved: Option<i32>,
+    /// Whether the communicator's free leaves this reference usable; see
+    /// [`keep`](Communicator::keep).
+    is_kept: bool,
 }
 
 pub(crate) const FREED: ErrorKind =
@@ -127,7 +130,7 @@ impl Communicator {
         let (meeting, packed, freed) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
         let calls = Mutex::default();
         let shared = Shared { process, context, group, rank, meeting, packed, card, calls, freed };
-        Communicator { shared: Arc::new(shared), reserved: None }
+        Communicator { shared: Arc::new(shared), reserved: None, is_kept: false }
     }
 
     attributes!(Communicator);
@@ -155,13 +158,30 @@ impl Communicator {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     pub fn share(&self) -> Communicator {
-        Communicator { shared: self.shared.clone(), reserved: None }
+        Communicator { shared: self.shared.clone(), reserved: None, is_kept: false }
+    }
+
+    /// Another reference to the communicator, which stays usable for messages and for calls with
+    /// requests when the communicator is freed. A persistent request needs one: the free of the
+    /// communicator takes effect only after its requests (MPI-5.0 section 7.4.3).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let dup = rank.world().dup()?;
+    /// let kept = dup.keep();
+    /// dup.free()?;
+    /// kept.ibarrier()?.wait()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn keep(&self) -> Communicator {
+        Communicator { is_kept: true, ..self.share() }
     }
 
     /// Returns an error if the communicator is freed or the rank is finalized.
     #[inline]
     pub(crate) fn ready(&self) -> Result<()> {
-        match self.shared.freed.load(Ordering::Relaxed) {
+        match self.shared.freed.load(Ordering::Relaxed) && !self.is_kept {
             true => Err(FREED.into()),
             false => self.process().ready(),
         }

@@ -116,7 +116,11 @@ impl Communicator {
         let caller = Location::caller();
         let started = || {
             self.ready()?;
-            let (steps, give_back) = make(self.share(), self.begin_started(call))?;
+            let at = self.begin_started(call);
+            if let Some(root) = call.root() {
+                self.root(root)?;
+            }
+            let (steps, give_back) = make(self.share(), at)?;
             let schedule = self.process().schedule(steps);
             let (communicator, give_back) = (self.share(), Box::new(give_back));
             Ok(Collective { communicator, call: name, schedule, give_back })
@@ -185,7 +189,6 @@ impl Communicator {
     #[track_caller]
     pub fn ibcast<M: Memory>(&self, data: impl Into<Given<M>>, root: i32) -> Result<Collective<M>> {
         self.start("ibcast", Call::new("bcast").with_root(root), |own, at| {
-            self.root(root)?;
             let data = taken(data.into(), &own)?;
             let held = data.clone();
             let steps = async move { own.bcast_steps(at, side(&held), root).await };
@@ -215,7 +218,6 @@ impl Communicator {
         room: impl Into<Given<N>>,
         root: i32,
     ) -> Result<Collective<(M, N)>> {
-        self.checked_root("igather", root)?;
         let (call, both) =
             (("igather", Call::new("gather").with_root(root)), (data.into(), room.into()));
         self.start_both(call, both, |own, at, data, room| async move {
@@ -247,7 +249,6 @@ impl Communicator {
         ranges: &[Range<i64>],
         root: i32,
     ) -> Result<Collective<(M, N)>> {
-        self.checked_root("igatherv", root)?;
         let ranges = ranges.to_vec();
         let (call, both) =
             (("igatherv", Call::new("gatherv").with_root(root)), (data.into(), room.into()));
@@ -335,7 +336,6 @@ impl Communicator {
         room: impl Into<Given<N>>,
         root: i32,
     ) -> Result<Collective<(M, N)>> {
-        self.checked_root("iscatter", root)?;
         let (call, both) =
             (("iscatter", Call::new("scatter").with_root(root)), (data.into(), room.into()));
         self.start_both(call, both, |own, at, data, room| async move {
@@ -367,7 +367,6 @@ impl Communicator {
         room: impl Into<Given<N>>,
         root: i32,
     ) -> Result<Collective<(M, N)>> {
-        self.checked_root("iscatterv", root)?;
         let ranges = ranges.to_vec();
         let (call, both) =
             (("iscatterv", Call::new("scatterv").with_root(root)), (data.into(), room.into()));
@@ -489,13 +488,6 @@ impl Communicator {
             };
             Ok((steps, all_back))
         })
-    }
-
-    /// Refuses a wrong root when the call is made.
-    #[track_caller]
-    pub(super) fn checked_root(&self, name: &'static str, root: i32) -> Result<()> {
-        let caller = Location::caller();
-        self.root(root).map(drop).map_err(|error| self.raised(error, name, caller))
     }
 }
 

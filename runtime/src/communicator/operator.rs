@@ -70,6 +70,12 @@ impl SharedOperator {
     }
 }
 
+impl<'o> From<&'o SharedOperator> for Operator<'o> {
+    fn from(op: &'o SharedOperator) -> Self {
+        op.get()
+    }
+}
+
 impl From<Op> for SharedOperator {
     fn from(op: Op) -> Self {
         SharedOperator::Predefined(op)

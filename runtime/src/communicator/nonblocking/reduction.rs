@@ -35,7 +35,6 @@ impl Communicator {
         op: impl Into<SharedOperator>,
         root: i32,
     ) -> Result<Collective<(M, N)>> {
-        self.checked_root("ireduce", root)?;
         let op = op.into();
         let call = Call::new("reduce").by(op.get().predefined()).with_root(root);
         let both = (data.into(), room.into());
