@@ -149,7 +149,8 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// Those of [`reduce_scatter_block`](Communicator::reduce_scatter_block), when the call is waited for.
+    /// Those of [`reduce_scatter_block`](Communicator::reduce_scatter_block), when the call is
+    /// waited for.
     #[track_caller]
     pub fn ireduce_scatter_block<M: Memory, N: Memory>(
         &self,
