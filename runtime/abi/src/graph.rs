@@ -206,14 +206,20 @@ fn given(weights: List<c_int>, count: usize) -> Result<Option<Vec<c_int>>> {
     }
 }
 
-/// What this rank gives, if all ranks give something right. So a rank whose call fails leaves no
-/// other one waiting.
-fn agreed<T>(comm: &Comm, given: Result<T>) -> Result<T> {
-    let all = comm.inner().allgather(&[u8::from(given.is_ok())])?;
+/// What this rank gives, if all ranks give something right, and if all or none of them give
+/// weights. So a rank whose call fails leaves no other one waiting.
+fn agreed<T>(comm: &Comm, is_weighted: bool, given: Result<T>) -> Result<T> {
+    let all = comm.inner().allgather(&[u8::from(given.is_ok()), u8::from(is_weighted)])?;
     let given = given?;
-    match all.iter().position(|is_right| *is_right == 0) {
+    let ranks = || all.chunks_exact(2);
+    if let Some(rank) = ranks().position(|rank| rank[0] == 0) {
+        return Err(Fault::argument(format_args!("rank {rank} gave a graph that is wrong")));
+    }
+    match ranks().position(|rank| rank[1] != all[1]) {
         None => Ok(given),
-        Some(rank) => Err(Fault::argument(format_args!("rank {rank} gave a graph that is wrong"))),
+        Some(rank) => Err(Fault::argument(format_args!(
+            "of rank 0 and rank {rank} only one gives MPI_UNWEIGHTED: give it at all ranks or none"
+        ))),
     }
 }
 
@@ -246,7 +252,8 @@ pub fn dist_graph_create_adjacent(
         }
         Ok(Neighbors { sources, destinations })
     };
-    made(comm, agreed(comm, given())?)
+    let is_weighted = source_weights.number() != UNWEIGHTED;
+    made(comm, agreed(comm, is_weighted, given())?)
 }
 
 /// An edge of a distributed graph: source, destination and weight.
@@ -299,7 +306,8 @@ pub fn dist_graph_create(
 ) -> Result<Handle> {
     let size = comm.inner().size();
     let is_weighted = weights.number() != UNWEIGHTED;
-    let own = agreed(comm, edges(size, n, sources, degrees, destinations, weights))?;
+    let given = edges(size, n, sources, degrees, destinations, weights);
+    let own = agreed(comm, is_weighted, given)?;
     let counts = comm.inner().allgather(&[3 * own.len() as i64])?;
     let mut ranges = Vec::with_capacity(counts.len());
     let mut end = 0;

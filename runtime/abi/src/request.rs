@@ -147,7 +147,7 @@ impl Operation {
         };
         let ended = match self {
             Operation::Complete(outcome) => return outcome,
-            Operation::Inactive => Ok(Status::EMPTY),
+            Operation::Inactive => Ok(Status::NONE),
             Operation::Send(sending) => sending.wait().map(|_| Status::EMPTY),
             Operation::Receive(receiving) => receive(receiving),
             Operation::Exchange { both, .. } => {
@@ -238,7 +238,7 @@ enum Until {
 /// Ends a complete request: its handle becomes null, or it is inactive if it is persistent.
 fn end(handle: &mut Handle) -> Result<(Outcome, Raiser)> {
     if *handle == REQUEST_NULL {
-        return Ok((Outcome { status: Status::EMPTY, fault: None }, Raiser::Own));
+        return Ok((Outcome { status: Status::NONE, fault: None }, Raiser::Own));
     }
     let request = match find::<Request>(*handle)? {
         persistent if persistent.plan.is_some() => persistent,
@@ -357,7 +357,7 @@ fn any(
     let handles = requests.slice(count, "array_of_requests")?;
     let batch = Batch::of(handles)?;
     if batch.is_empty() {
-        Status::EMPTY.put(status.get(0));
+        Status::NONE.put(status.get(0));
         return tell((true, UNDEFINED));
     }
     match batch.complete(until)?.first() {
@@ -417,11 +417,11 @@ fn write_indices(complete: &[usize], count: usize, indices: Room<c_int>) -> Resu
 /// The status of a complete request, which stays.
 fn peek(handle: Handle) -> Result<Status> {
     if handle == REQUEST_NULL {
-        return Ok(Status::EMPTY);
+        return Ok(Status::NONE);
     }
     let request = find::<Request>(handle)?;
     if request.is_inactive()? {
-        return Ok(Status::EMPTY);
+        return Ok(Status::NONE);
     }
     let outcome = take(&request)?;
     let status = outcome.status;
@@ -462,7 +462,7 @@ pub fn request_get_status_any(
     let handles = requests.slice(count, "array_of_requests")?;
     let batch = Batch::of(handles)?;
     if batch.is_empty() {
-        Status::EMPTY.put(status.get(0));
+        Status::NONE.put(status.get(0));
         return Ok((UNDEFINED, true));
     }
     let Some(&first) = batch.complete(Until::Now)?.first() else { return Ok((UNDEFINED, false)) };

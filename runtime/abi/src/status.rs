@@ -18,9 +18,13 @@ pub struct Status {
 }
 
 impl Status {
-    /// The status of a request that is null or inactive.
+    /// The status of an operation that has none of its own, such as a send.
     pub const EMPTY: Status =
         Status { source: ANY_SOURCE, tag: ANY_TAG, error: SUCCESS, internal: [0; 5] };
+
+    /// The status of a request that is null or inactive: an empty one, whose error is
+    /// MPI_SUCCESS (MPI-5.0 section 3.7.3).
+    pub const NONE: Status = Status { internal: [0, 0, 0, 0, 1], ..Status::EMPTY };
 
     /// The status of a receive from no process.
     pub const PROC_NULL: Status =
@@ -71,10 +75,14 @@ impl Status {
     }
 
     /// Copies a status as calls that complete one operation do, which leave the error as it is
-    /// (MPI-5.0 section 3.2.5).
+    /// (MPI-5.0 section 3.2.5). That of no operation is copied with its error.
     pub fn put(self, place: Option<&mut Status>) {
         if let Some(place) = place {
-            *place = Status { error: place.error, ..self };
+            let is_none = self.internal[4] != 0;
+            *place = match is_none {
+                true => Status::EMPTY,
+                false => Status { error: place.error, ..self },
+            };
         }
     }
 }

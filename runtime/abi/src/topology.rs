@@ -55,6 +55,17 @@ pub fn dims_create(nodes: c_int, ndims: usize, dims: Room<c_int>) -> Result<()> 
     Ok(())
 }
 
+/// The divisors of a number, ascending.
+fn divisors(number: c_int) -> Vec<c_int> {
+    let is_small = |size: &c_int| i64::from(*size) * i64::from(*size) <= i64::from(number);
+    let small = (1..=number).take_while(is_small).filter(|size| number % size == 0);
+    let mut all: Vec<c_int> = small.collect();
+    let large: Vec<c_int> = all.iter().rev().map(|size| number / size).collect();
+    all.extend(large);
+    all.dedup();
+    all
+}
+
 /// The factors of a number, descending, whose largest is the least possible, and so on for the
 /// others.
 fn balanced(number: c_int, factors: usize) -> Vec<c_int> {
@@ -69,8 +80,7 @@ fn balanced(number: c_int, factors: usize) -> Vec<c_int> {
         }
         product >= i64::from(number)
     };
-    let divisors = (1..=number).filter(|size| number % size == 0 && reaches(*size));
-    for largest in divisors {
+    for largest in divisors(number).into_iter().filter(|size| reaches(*size)) {
         let mut rest = balanced(number / largest, factors - 1);
         if rest[0] <= largest {
             rest.insert(0, largest);

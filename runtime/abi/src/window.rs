@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use longshore::{Allocation, Attached, Class, Flavor, Info as Hints, Pointed, Window};
+use longshore::{Allocation, Attached, Class, ErrorKind, Flavor, Info as Hints, Pointed, Window};
 
 use crate::arg::{Address, Buffer, Chars, Room};
 use crate::communicator::Comm;
@@ -184,17 +184,17 @@ pub fn win_create(
     info: Option<&Info>,
     comm: &Comm,
 ) -> Result<Handle> {
-    // A size that is wrong is refused by the call, in which all ranks take part.
-    let len = usize::try_from(size).unwrap_or(0);
-    if size < 0 {
-        return Err(Fault::new(Class::Size, format!("the size is {size}")));
-    }
-    if base.address().is_null() && len > 0 {
-        return Err(Fault::new(Class::Base, format!("the address of {len} bytes is null")));
-    }
-    // SAFETY: the program says that the memory is there until it frees the window.
-    let memory = unsafe { Pointed::new(base.address(), len) };
-    made(Window::create(comm.inner(), memory, unit, &hints(info))?.into())
+    // An argument that is wrong is refused by the call, in which all ranks take part.
+    let wrong = |class, problem| Err(ErrorKind::WindowArgument { class, problem });
+    let memory = match usize::try_from(size) {
+        Err(_) => wrong(Class::Size, format!("the size is {size}")),
+        Ok(len) if base.address().is_null() && len > 0 => {
+            wrong(Class::Base, format!("the address of {len} bytes is null"))
+        }
+        // SAFETY: the program says that the memory is there until it frees the window.
+        Ok(len) => Ok(unsafe { Pointed::new(base.address(), len) }),
+    };
+    made(Window::create_checked(comm.inner(), memory, unit, &hints(info))?.into())
 }
 
 pub fn win_create_dynamic(info: Option<&Info>, comm: &Comm) -> Result<Handle> {
@@ -215,12 +215,15 @@ pub fn win_attach(win: &Win, base: Buffer, size: i64) -> Result<()> {
 }
 
 pub fn win_detach(win: &Win, base: Buffer) -> Result<()> {
-    let Some(attached) = lock(&win.attachments).remove(&base.address().addr()) else {
-        let what = format!("no memory is attached at {:#x}", base.address().addr());
-        return Err(Fault::new(Class::RmaAttach, what));
-    };
-    win.with(|window| window.detach(attached))??;
-    Ok(())
+    // The attachment stays if the window can't be used now.
+    win.with(|window| {
+        let Some(attached) = lock(&win.attachments).remove(&base.address().addr()) else {
+            let what = format!("no memory is attached at {:#x}", base.address().addr());
+            return Err(Fault::new(Class::RmaAttach, what));
+        };
+        window.detach(attached)?;
+        Ok(())
+    })?
 }
 
 /// What could refuse the free comes first, so that the window stays as it is then.

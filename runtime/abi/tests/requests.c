@@ -79,6 +79,21 @@ static void null_requests(void)
     CHECK(!flag);
     OK(MPI_Request_get_status(request, &flag, &status));
     CHECK(flag);
+    /* Statuses of no operation are written with their error. */
+    status.MPI_ERROR = MPI_ERR_OTHER;
+    OK(MPI_Wait(&request, &status));
+    CHECK(status.MPI_ERROR == MPI_SUCCESS);
+    status.MPI_ERROR = MPI_ERR_OTHER;
+    OK(MPI_Testany(1, &request, &count, &flag, &status));
+    CHECK(status.MPI_ERROR == MPI_SUCCESS && flag && count == MPI_UNDEFINED);
+    status.MPI_ERROR = MPI_ERR_OTHER;
+    OK(MPI_Request_get_status_any(1, &request, &count, &flag, &status));
+    CHECK(status.MPI_ERROR == MPI_SUCCESS && flag && count == MPI_UNDEFINED);
+    /* Others keep the error that the program has there. */
+    status.MPI_ERROR = MPI_ERR_OTHER;
+    OK(MPI_Isend(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request));
+    OK(MPI_Wait(&request, &status));
+    CHECK(status.MPI_ERROR == MPI_ERR_OTHER);
     OK(MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE));
     FAILS(MPI_ERR_REQUEST, MPI_Request_free(&request));
     FAILS(MPI_ERR_REQUEST, MPI_Cancel(&request));

@@ -180,6 +180,26 @@ static void rings(void) {
   FAILS(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &before, MPI_UNWEIGHTED, 1,
                                                     &next, &one, none, 0, &ring));
   FAILS(MPI_ERR_TOPOLOGY, MPI_Dist_graph_neighbors_count(MPI_COMM_WORLD, &in, &out, &one));
+  if (size > 1) {
+    /* Only the last rank gives weights. */
+    int *weights = last ? &in : MPI_UNWEIGHTED;
+    one = in = 1;
+    FAILS(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &before, weights, 1, &next,
+                                                      weights, none, 0, &ring));
+    FAILS(MPI_ERR_ARG,
+          MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &before, &one, &me, weights, none, 0, &ring));
+  }
+}
+
+/* Sizes of grids of many nodes, of which one is the greatest prime that an int can be. */
+static void sizes(void) {
+  int prime[3] = {0, 0, 0}, square[2] = {0, 0}, power[3] = {0, 0, 0};
+  OK(MPI_Dims_create(2147483647, 3, prime));
+  CHECK(prime[0] == 2147483647 && prime[1] == 1 && prime[2] == 1);
+  OK(MPI_Dims_create(46337 * 46337, 2, square));
+  CHECK(square[0] == 46337 && square[1] == 46337);
+  OK(MPI_Dims_create(1 << 30, 3, power));
+  CHECK(power[0] == 1 << 10 && power[1] == 1 << 10 && power[2] == 1 << 10);
 }
 
 int main(int argc, char **argv) {
@@ -188,5 +208,6 @@ int main(int argc, char **argv) {
   small_grids();
   graphs();
   rings();
+  sizes();
   return end();
 }

@@ -9,7 +9,7 @@ use shipable::Element;
 use crate::check::Caller;
 use crate::communicator::Communicator;
 use crate::engine::Policy;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::flavor::{Flavor, Model};
 use crate::group::Group;
 use crate::memory::{Exposed, Memory};
@@ -214,6 +214,37 @@ impl<M: Memory> Window<M> {
     pub fn create(
         communicator: &Communicator,
         memory: M,
+        disp_unit: i64,
+        info: &Info,
+    ) -> Result<Window<M>> {
+        Window::create_checked(communicator, Ok(memory), disp_unit, info)
+    }
+
+    /// As [`create`](Window::create), for a rank that may have an error in place of memory, such as
+    /// an interface in another language that found an argument wrong. All ranks get the error, so
+    /// none of them waits for this one.
+    ///
+    /// ```
+    /// use longshore::{Class, ErrorKind, Info, Window};
+    ///
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let memory = match world.rank() {
+    ///     0 => Err(ErrorKind::Count(-1)),
+    ///     _ => Ok(vec![0u8; 8]),
+    /// };
+    /// let made = Window::create_checked(world, memory, 1, &Info::default());
+    /// assert_eq!(made.err().map(|error| error.class()), Some(Class::Count));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`create`](Window::create), and the error of any rank.
+    #[track_caller]
+    pub fn create_checked(
+        communicator: &Communicator,
+        memory: Result<M, ErrorKind>,
         disp_unit: i64,
         info: &Info,
     ) -> Result<Window<M>> {

@@ -107,11 +107,12 @@ pub(super) fn allocate_shared(
 #[track_caller]
 pub(super) fn create<M: Memory>(
     communicator: &Communicator,
-    memory: M,
+    memory: Result<M, ErrorKind>,
     unit: i64,
     info: &Info,
 ) -> Result<Core> {
     let contribute = || {
+        let memory = memory?;
         check_native::<M>(communicator.process())?;
         let exposed = Exposed::created(memory)?;
         let size = exposed.span().len() as i64;
