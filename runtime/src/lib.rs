@@ -138,8 +138,8 @@ pub mod wire;
 pub use assert::Assert;
 pub use buffer::Buffer;
 pub use communicator::{
-    ANY_SOURCE, ANY_TAG, Collective, Communicator, Neighbors, Operator, SharedOperator, SplitType,
-    UserOp,
+    ANY_SOURCE, ANY_TAG, Collective, Communicator, Neighbors, Operator, ROOT, SharedOperator,
+    SplitType, UserOp,
 };
 pub use engine::{Policy as TargetTypes, Status, UNDEFINED};
 pub use error::{Error, ErrorKind, Place, Result};

@@ -394,7 +394,7 @@ impl Communicator {
     fn pattern(&self, source: i32, tag: i32, channel: Channel) -> Result<Pattern> {
         let context = self.context(channel);
         let sender = match source {
-            ANY_SOURCE => Sender::Any(self.group().clone()),
+            ANY_SOURCE => Sender::Any(self.peers().clone()),
             _ => Sender::One(self.member(source)?.ok_or_else(|| self.no_rank(source))?),
         };
         let tag = if tag == ANY_TAG { None } else { Some(checked_tag(tag)?) };
@@ -402,7 +402,7 @@ impl Communicator {
     }
 
     fn no_rank(&self, rank: i32) -> ErrorKind {
-        ErrorKind::Rank { rank, size: self.size() as u32, null: false }
+        ErrorKind::Rank { rank, size: self.peers().size() as u32, null: false }
     }
 }
 
@@ -456,7 +456,7 @@ struct Transfer<'a> {
 
 impl<'a> Transfer<'a> {
     fn of(communicator: &'a Communicator, caller: Caller) -> Transfer<'a> {
-        let (process, group) = (communicator.process(), communicator.group());
+        let (process, group) = (communicator.process(), communicator.peers());
         let (sending, receiving) = (Cell::new(None), Cell::new(None));
         Transfer { process, group, caller, sending, receiving }
     }

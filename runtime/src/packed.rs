@@ -105,7 +105,7 @@ impl Communicator {
         self.packed().get_or_init(|| {
             let mut engine = self.process().engine();
             let known = |&other: &u32| Some(engine.state().representation(other)?.0);
-            let members: Vec<_> = self.group().processes().iter().filter_map(known).collect();
+            let members: Vec<_> = self.everyone().0.processes().iter().filter_map(known).collect();
             common(&members).unwrap_or(CANONICAL)
         })
     }
@@ -115,7 +115,7 @@ impl Communicator {
     pub(crate) fn matches_by_length(&self) -> bool {
         let mut engine = self.process().engine();
         let state = engine.state();
-        self.group().processes().iter().all(|&member| state.matches_by_length(member))
+        self.everyone().0.processes().iter().all(|&member| state.matches_by_length(member))
     }
 }
 

@@ -23,7 +23,7 @@ use crate::operation::Op;
 /// A collective call, with what it is given.
 pub enum Arguments {
     Barrier,
-    Bcast(Side, c_int),
+    Bcast(Blocks, c_int),
     Gather(Blocks, Blocks, c_int),
     Scatter(Blocks, Blocks, c_int),
     Allgather(Blocks, Blocks),
@@ -106,7 +106,7 @@ impl Blocks {
         if count < 0 {
             return Err(Fault::new(Class::Count, format!("a count is {count}")));
         }
-        let all = count.checked_mul(i64::from(comm.inner().size())).ok_or_else(too_many)?;
+        let all = count.checked_mul(i64::from(comm.peers())).ok_or_else(too_many)?;
         Ok(Blocks { side: Some(Side::new(buffer, all, datatype)?), ranges: None })
     }
 
@@ -118,7 +118,7 @@ impl Blocks {
         datatype: Handle,
         comm: &Comm,
     ) -> Result<Blocks> {
-        let places = places(counts, displacements, comm.inner().size() as usize)?;
+        let places = places(counts, displacements, comm.peers() as usize)?;
         // The runtime counts elements from the first one, and takes no negative places.
         let mut ranges = Vec::new();
         for (count, start) in places {
@@ -219,15 +219,18 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// `given` elements at `sendbuf`, and `taken` at `recvbuf` unless the call ignores it.
+    /// `given` elements at `sendbuf`, and `taken` at `recvbuf`, unless the call ignores them.
     pub fn new(
         (sendbuf, given): (Buffer, i64),
         (recvbuf, taken): (Buffer, i64),
         (datatype, op): (Handle, &Arc<Op>),
-        ignores_room: bool,
+        (ignores_data, ignores_room): (bool, bool),
     ) -> Result<Operands> {
         let op = op.on(datatype)?;
-        let data = Blocks::one(sendbuf, given, datatype)?;
+        let data = match ignores_data {
+            true => Blocks::default(),
+            false => Blocks::one(sendbuf, given, datatype)?,
+        };
         let room = match ignores_room {
             true => Blocks::default(),
             false => {

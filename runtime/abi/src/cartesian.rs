@@ -118,6 +118,7 @@ pub fn cart_create(
     periods: List<c_int>,
     _reorder: bool,
 ) -> Result<Handle> {
+    comm.intra()?;
     let grid = Grid::new(ndims, dims, periods, comm.inner().size())?;
     let rank = comm.inner().rank();
     let color = (rank < grid.nodes()).then_some(0);
@@ -209,6 +210,7 @@ pub fn cart_map(
     dims: List<c_int>,
     periods: List<c_int>,
 ) -> Result<c_int> {
+    comm.intra()?;
     let grid = Grid::new(ndims, dims, periods, comm.inner().size())?;
     let rank = comm.inner().rank();
     Ok(if rank < grid.nodes() { rank } else { UNDEFINED })

@@ -38,7 +38,8 @@ pub fn reduce_local(
         let what = "MPI_IN_PLACE is no buffer of MPI_Reduce_local";
         return Err(Fault::new(Class::Buffer, what.to_owned()));
     }
-    let operands = Operands::new((inbuf, count), (inoutbuf, count), (datatype, op), false)?;
+    let operands =
+        Operands::new((inbuf, count), (inoutbuf, count), (datatype, op), (false, false))?;
     let (data, room, op) = operands.lent()?;
     Ok(state::state()?.rank().alone().reduce_local(data, room, op)?)
 }

@@ -49,9 +49,13 @@ pub fn bcast(
     count: i64,
     datatype: Handle,
     root: c_int,
-    _comm: &Comm,
+    comm: &Comm,
 ) -> Result<Arguments> {
-    Ok(Arguments::Bcast(Side::new(buffer, count, datatype)?, root))
+    let data = match comm.is_idle(root) {
+        true => Blocks::default(),
+        false => Blocks { side: Some(Side::new(buffer, count, datatype)?), ranges: None },
+    };
+    Ok(Arguments::Bcast(data, root))
 }
 
 pub fn gather(
@@ -64,8 +68,11 @@ pub fn gather(
     root: c_int,
     comm: &Comm,
 ) -> Result<Arguments> {
-    let data = Blocks::one(sendbuf, sendcount, sendtype)?;
-    let all = match comm.inner().rank() == root {
+    let data = match comm.gives_nothing(root) {
+        true => Blocks::default(),
+        false => Blocks::one(sendbuf, sendcount, sendtype)?,
+    };
+    let all = match comm.is_root(root) {
         true => Blocks::equal(recvbuf, recvcount, recvtype, comm)?,
         false => Blocks::default(),
     };
@@ -83,8 +90,11 @@ pub fn gatherv(
     root: c_int,
     comm: &Comm,
 ) -> Result<Arguments> {
-    let data = Blocks::one(sendbuf, sendcount, sendtype)?;
-    let all = match comm.inner().rank() == root {
+    let data = match comm.gives_nothing(root) {
+        true => Blocks::default(),
+        false => Blocks::one(sendbuf, sendcount, sendtype)?,
+    };
+    let all = match comm.is_root(root) {
         true => Blocks::varying(recvbuf, recvcounts, displs, recvtype, comm)?,
         false => Blocks { side: None, ranges: Some(Vec::new()) },
     };
@@ -101,11 +111,15 @@ pub fn scatter(
     root: c_int,
     comm: &Comm,
 ) -> Result<Arguments> {
-    let all = match comm.inner().rank() == root {
+    let all = match comm.is_root(root) {
         true => Blocks::equal(sendbuf, sendcount, sendtype, comm)?,
         false => Blocks::default(),
     };
-    Ok(Arguments::Scatter(all, Blocks::one(recvbuf, recvcount, recvtype)?, root))
+    let mine = match comm.gives_nothing(root) {
+        true => Blocks::default(),
+        false => Blocks::one(recvbuf, recvcount, recvtype)?,
+    };
+    Ok(Arguments::Scatter(all, mine, root))
 }
 
 pub fn scatterv(
@@ -119,11 +133,15 @@ pub fn scatterv(
     root: c_int,
     comm: &Comm,
 ) -> Result<Arguments> {
-    let all = match comm.inner().rank() == root {
+    let all = match comm.is_root(root) {
         true => Blocks::varying(sendbuf, sendcounts, displs, sendtype, comm)?,
         false => Blocks { side: None, ranges: Some(Vec::new()) },
     };
-    Ok(Arguments::Scatter(all, Blocks::one(recvbuf, recvcount, recvtype)?, root))
+    let mine = match comm.gives_nothing(root) {
+        true => Blocks::default(),
+        false => Blocks::one(recvbuf, recvcount, recvtype)?,
+    };
+    Ok(Arguments::Scatter(all, mine, root))
 }
 
 pub fn allgather(
@@ -200,9 +218,12 @@ pub fn alltoallw(
     recvtypes: List<Handle>,
     comm: &Comm,
 ) -> Result<Arguments> {
-    let size = comm.inner().size() as usize;
+    let size = comm.peers() as usize;
     let data = match sendbuf.is_in_place() {
-        true => None,
+        true => {
+            comm.intra()?;
+            None
+        }
         false => Some(typed(sendbuf, sendcounts, sdispls, sendtypes, size)?),
     };
     Ok(Arguments::Alltoallw(data, typed(recvbuf, recvcounts, rdispls, recvtypes, size)?))
@@ -218,7 +239,8 @@ pub fn reduce(
     comm: &Comm,
 ) -> Result<Arguments> {
     let (data, room) = ((sendbuf, count), (recvbuf, count));
-    let operands = Operands::new(data, room, (datatype, op), comm.inner().rank() != root)?;
+    let ignored = (comm.gives_nothing(root), !comm.is_root(root));
+    let operands = Operands::new(data, room, (datatype, op), ignored)?;
     Ok(Arguments::Reduce(operands, root))
 }
 
@@ -231,7 +253,7 @@ pub fn allreduce(
     _comm: &Comm,
 ) -> Result<Arguments> {
     let (data, room) = ((sendbuf, count), (recvbuf, count));
-    Ok(Arguments::Allreduce(Operands::new(data, room, (datatype, op), false)?))
+    Ok(Arguments::Allreduce(Operands::new(data, room, (datatype, op), (false, false))?))
 }
 
 pub fn scan(
@@ -243,7 +265,7 @@ pub fn scan(
     _comm: &Comm,
 ) -> Result<Arguments> {
     let (data, room) = ((sendbuf, count), (recvbuf, count));
-    Ok(Arguments::Scan(Operands::new(data, room, (datatype, op), false)?))
+    Ok(Arguments::Scan(Operands::new(data, room, (datatype, op), (false, false))?))
 }
 
 pub fn exscan(
@@ -257,7 +279,7 @@ pub fn exscan(
     let (data, room) = ((sendbuf, count), (recvbuf, count));
     // The room of rank 0 stays as it is, and may be no memory at all, unless it has the data.
     let unused = comm.inner().rank() == 0 && !sendbuf.is_in_place();
-    Ok(Arguments::Exscan(Operands::new(data, room, (datatype, op), unused)?))
+    Ok(Arguments::Exscan(Operands::new(data, room, (datatype, op), (false, unused))?))
 }
 
 pub fn reduce_scatter_block(
@@ -270,7 +292,7 @@ pub fn reduce_scatter_block(
 ) -> Result<Arguments> {
     let all = count.checked_mul(i64::from(comm.inner().size())).ok_or_else(too_many)?;
     let taken = if sendbuf.is_in_place() { all } else { count };
-    let operands = Operands::new((sendbuf, all), (recvbuf, taken), (datatype, op), false)?;
+    let operands = Operands::new((sendbuf, all), (recvbuf, taken), (datatype, op), (false, false))?;
     Ok(Arguments::ReduceScatter(operands, None))
 }
 
@@ -294,6 +316,6 @@ pub fn reduce_scatter(
     }
     let own = &ranges[comm.inner().rank() as usize];
     let taken = if sendbuf.is_in_place() { all } else { own.end - own.start };
-    let operands = Operands::new((sendbuf, all), (recvbuf, taken), (datatype, op), false)?;
+    let operands = Operands::new((sendbuf, all), (recvbuf, taken), (datatype, op), (false, false))?;
     Ok(Arguments::ReduceScatter(operands, Some(ranges)))
 }

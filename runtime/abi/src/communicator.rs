@@ -9,7 +9,7 @@ use longshore::{Class, Communicator, Rank, SplitType};
 use crate::arg::{Address, Chars};
 use crate::constants::{
     COMM_NULL, COMM_SELF, COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED,
-    COMM_TYPE_SHARED, COMM_WORLD, MAX_OBJECT_NAME, UNDEFINED,
+    COMM_TYPE_SHARED, COMM_WORLD, MAX_OBJECT_NAME, PROC_NULL, ROOT, UNDEFINED,
 };
 use crate::errhandler::Errhandler;
 use crate::fault::{Fault, Result};
@@ -99,13 +99,48 @@ impl Comm {
         &self.inner
     }
 
+    /// The ranks that this one addresses: the remote ones of an intercommunicator.
+    pub fn peers(&self) -> c_int {
+        self.inner.remote_group().map_or(self.inner.size(), |remote| remote.size())
+    }
+
+    /// Whether this rank has the root's part in a call.
+    pub fn is_root(&self, root: c_int) -> bool {
+        match self.inner.remote_group() {
+            Some(_) => root == ROOT,
+            None => root == self.inner.rank(),
+        }
+    }
+
+    /// Whether this rank takes no data to a call with this root: an intercommunicator's root, and
+    /// the other ranks of its group.
+    pub fn gives_nothing(&self, root: c_int) -> bool {
+        self.inner.remote_group().is_some() && matches!(root, ROOT | PROC_NULL)
+    }
+
+    /// Whether this rank takes no part in a call with this root.
+    pub fn is_idle(&self, root: c_int) -> bool {
+        self.inner.remote_group().is_some() && root == PROC_NULL
+    }
+
+    /// Refuses intercommunicators, for calls that aren't defined on them.
+    pub fn intra(&self) -> Result<()> {
+        match self.inner.remote_group() {
+            None => Ok(()),
+            Some(_) => {
+                let what = "the call takes no intercommunicator: merge its groups first";
+                Err(Fault::new(Class::Comm, what.to_owned()))
+            }
+        }
+    }
+
     pub fn card(&self) -> &Card {
         &self.card
     }
 
     /// The error of a rank that isn't in it.
     pub fn no_rank(&self, rank: c_int) -> Fault {
-        let what = format!("there is no rank {rank} in a communicator of {}", self.inner.size());
+        let what = format!("there is no rank {rank} in a communicator of {}", self.peers());
         Fault::new(Class::Rank, what)
     }
 
@@ -137,7 +172,7 @@ pub fn begin(rank: &Rank) {
 
 /// A handle of a new communicator, with the error handler of the one that it comes from (MPI-5.0
 /// section 9.3.1); null if this process isn't in it.
-fn made(parent: &Comm, inner: Option<Communicator>, card: Card) -> Result<Handle> {
+pub fn made(parent: &Comm, inner: Option<Communicator>, card: Card) -> Result<Handle> {
     with_topology(parent, inner, card, None)
 }
 

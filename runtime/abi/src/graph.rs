@@ -109,6 +109,7 @@ pub fn graph_create(
     edges: List<c_int>,
     _reorder: bool,
 ) -> Result<Handle> {
+    comm.intra()?;
     let count = usize::try_from(nodes);
     let count = count.map_err(|_| Fault::argument(format_args!("nnodes is {nodes}")))?;
     let graph = Graph::new(count, index, edges, comm.inner().size())?;
@@ -123,6 +124,7 @@ pub fn graph_map(
     index: List<c_int>,
     edges: List<c_int>,
 ) -> Result<c_int> {
+    comm.intra()?;
     Graph::new(nodes, index, edges, comm.inner().size())?;
     let rank = comm.inner().rank();
     Ok(if (rank as usize) < nodes { rank } else { UNDEFINED })
@@ -241,6 +243,7 @@ pub fn dist_graph_create_adjacent(
     _info: Option<&crate::info::Info>,
     _reorder: bool,
 ) -> Result<Handle> {
+    comm.intra()?;
     let size = comm.inner().size();
     let given = || {
         let sources = Side::new(indegree, sources, source_weights, size, "sources")?;
@@ -304,6 +307,7 @@ pub fn dist_graph_create(
     _info: Option<&crate::info::Info>,
     _reorder: bool,
 ) -> Result<Handle> {
+    comm.intra()?;
     let size = comm.inner().size();
     let is_weighted = weights.number() != UNWEIGHTED;
     let given = edges(size, n, sources, degrees, destinations, weights);

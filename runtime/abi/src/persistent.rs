@@ -31,7 +31,7 @@ impl Mode {
     fn check(self, peer: c_int, tag: c_int, comm: &Comm) -> Result<()> {
         let is_receive = matches!(self, Mode::Receive);
         let is_any = is_receive && peer == ANY_SOURCE;
-        if !(0..comm.inner().size()).contains(&peer) && peer != PROC_NULL && !is_any {
+        if !(0..comm.peers()).contains(&peer) && peer != PROC_NULL && !is_any {
             return Err(comm.no_rank(peer));
         }
         if tag < 0 && !(is_receive && tag == ANY_TAG) {

@@ -21,8 +21,9 @@ use crate::request::{self, Operation};
 pub fn prepare(comm: Handle, arguments: impl FnOnce(&Comm) -> Result<Arguments>) -> Result<Handle> {
     let found = find::<Comm>(comm)?;
     let arguments = arguments(&found)?;
-    let size = found.inner().size();
-    if let Some(root) = arguments.root().filter(|root| !(0..size).contains(root)) {
+    let size = found.peers();
+    let is_rank = |root: &c_int| (0..size).contains(root) || found.gives_nothing(*root);
+    if let Some(root) = arguments.root().filter(|root| !is_rank(root)) {
         let what = format!("there is no root {root} in a communicator of {size}");
         return Err(Fault::new(Class::Root, what));
     }

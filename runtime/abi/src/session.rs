@@ -139,10 +139,14 @@ pub fn comm_create_from_group(
     _info: Option<&Info>,
     errhandler: &Arc<Errhandler>,
 ) -> Result<Handle> {
+    let world = state::state()?.rank().world();
+    let inner = world.create_group(group.inner(), number_of(tag))?;
+    Comm::from_group(inner, errhandler.clone())
+}
+
+/// The tag that stands for a string.
+pub fn number_of(tag: &str) -> i32 {
     // FNV-1a, which must be the same on every machine.
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    let tag = tag.bytes().fold(0x811c_9dc5u32, step) & 0x3fff_ffff;
-    let world = state::state()?.rank().world();
-    let inner = world.create_group(group.inner(), tag as i32)?;
-    Comm::from_group(inner, errhandler.clone())
+    (tag.bytes().fold(0x811c_9dc5u32, step) & 0x3fff_ffff) as i32
 }

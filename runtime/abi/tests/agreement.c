@@ -1,4 +1,4 @@
-/* A wrong argument of one rank to a collective call is an error at all ranks: none of them waits. */
+/* A wrong argument of one rank to a collective call is an error at all ranks: none waits. */
 #include "check.h"
 
 static void window(void)

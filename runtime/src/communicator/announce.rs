@@ -98,7 +98,8 @@ impl Communicator {
         };
         let mine =
             Announcement { call: call(), site: site(caller), promises, sample, clock, tally };
-        let ranks = self.group().processes();
+        let (all, rank) = self.everyone();
+        let ranks = all.processes();
         let said =
             self.announcing(window).allgather_values_within(&mine, longest(process.me().size))?;
         let mut known = Clock::default();
@@ -110,7 +111,7 @@ impl Communicator {
             check.learn_with(ranks, &known);
             if let Some(Disagreement { rule, kind, text }) = compare(ranks, &said) {
                 // All ranks come to this result, so only one of them reports it.
-                if self.rank() == 0 {
+                if rank == 0 {
                     check.tell(kind, || text.clone());
                 }
                 if rule == 8 {

@@ -23,7 +23,7 @@ pub(crate) struct Call {
 }
 
 /// The calls, in the order of their codes in messages.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 30] = [
     "barrier",
     "finalize",
     "bcast",
@@ -52,6 +52,8 @@ const NAMES: [&str; 28] = [
     "allocate_shared of a window",
     "create_dynamic of a window",
     "neighbor_alltoallw",
+    "intercomm_create",
+    "intercomm_merge",
 ];
 
 impl Call {
@@ -61,6 +63,11 @@ impl Call {
 
     pub(super) fn with_root(self, root: i32) -> Call {
         Call { root: Some(root), ..self }
+    }
+
+    /// The call as ranks with different roles compare it.
+    pub(super) fn without_root(self) -> Call {
+        Call { root: None, ..self }
     }
 
     /// The call by a predefined operation. An operation of the program has no number that other

@@ -53,6 +53,9 @@ impl Communicator {
     }
 
     pub(super) async fn bcast_steps(&self, at: Ongoing, data: Side<'_>, root: i32) -> Result<()> {
+        if self.is_inter() {
+            return self.inter_bcast(at, data, root).await;
+        }
         let root = self.root(root)?;
         let participants = self.participants(at).rooted(root);
         let elements = data.resolve(self);
@@ -119,6 +122,9 @@ impl Communicator {
         ranges: Option<&[Range<i64>]>,
         root: i32,
     ) -> Result<()> {
+        if self.is_inter() {
+            return self.inter_gather(at, data, room, ranges, root).await;
+        }
         let root = self.root(root)?;
         let (mine, failed) = self.seal(match self.rank() == root as i32 {
             true => self.packed_own(data, room, ranges),
@@ -174,6 +180,9 @@ impl Communicator {
         room: Side<'_>,
         ranges: Option<&[Range<i64>]>,
     ) -> Result<()> {
+        if self.is_inter() {
+            return self.inter_allgather(at, data, room, ranges).await;
+        }
         let (mine, failed) = self.seal(self.packed_own(data, room, ranges));
         let all = self.participants(at).allgather(mine).await?;
         failed.map_or(Ok(()), Err)?;
@@ -252,6 +261,9 @@ impl Communicator {
         room: Side<'_>,
         root: i32,
     ) -> Result<()> {
+        if self.is_inter() {
+            return self.inter_scatter(at, data, ranges, room, root).await;
+        }
         let root = self.root(root)?;
         let (mut blocks, mut failed) = (Vec::new(), None);
         if self.rank() == root as i32 {
@@ -296,7 +308,8 @@ impl Communicator {
         (data, given): (Origin<'_>, Option<&[Range<i64>]>),
         (mut room, taken): (Destination<'_>, Option<&[Range<i64>]>),
     ) -> Result<()> {
-        let sample = self.sample_room(&mut room, self.size() as u64).filter(|_| taken.is_none());
+        let size = self.peers().size() as u64;
+        let sample = self.sample_room(&mut room, size).filter(|_| taken.is_none());
         self.collective(Call::new(call), sample, Activity::Alltoall, |at| {
             self.both(data, room, |data, room| {
                 finish(self.alltoall_steps(at, (data, given), (room, taken)))
@@ -310,12 +323,12 @@ impl Communicator {
         (data, given): (Side<'_>, Option<&[Range<i64>]>),
         (room, taken): (Side<'_>, Option<&[Range<i64>]>),
     ) -> Result<()> {
-        let packed = match data.is_in_place() {
+        let packed = match data.is_in_place() && !self.is_inter() {
             true => self.pack_blocks(room, taken),
             false => self.pack_blocks(data, given),
         };
         let (blocks, failed) = self.seal_blocks(packed);
-        let all = self.participants(at).alltoall(blocks).await?;
+        let all = self.exchange_blocks(at, blocks).await?;
         failed.map_or(Ok(()), Err)?;
         self.unpack_blocks(room, taken, &all)
     }

@@ -33,7 +33,7 @@ pub enum SplitType {
 
 /// A rank's contribution to the creation of communicators.
 #[derive(Debug, Serialize, Deserialize)]
-struct Proposal {
+pub(super) struct Proposal {
     /// The number of the new communicator, from the first rank that is asked; 0 from others.
     context: u32,
     /// The new communicator to which the rank will belong, as a color; `None` for no communicator.
@@ -47,7 +47,7 @@ struct Proposal {
 }
 
 impl Proposal {
-    fn new(part: Option<u64>, key: i32) -> Proposal {
+    pub(super) fn new(part: Option<u64>, key: i32) -> Proposal {
         Proposal { context: 0, part, key, due: None, error: None }
     }
 
@@ -93,10 +93,11 @@ impl Communicator {
             self.card().copy_to(&card, None)?;
             Ok(Proposal::new(Some(0), self.rank()))
         };
-        let made = self.make("dup", propose)?.ok_or_else(|| self.absent())?;
+        let made = self.make_of_all("dup", propose)?.ok_or_else(|| self.absent())?;
         card.set_errhandler(self.errhandler());
-        let Shared { context, group, rank, .. } = &*made.shared;
-        Ok(Communicator::with_card(self.process().clone(), *context, group.clone(), *rank, card))
+        let Shared { group, rank, inter, .. } = &*self.shared;
+        let ranks = (group.clone(), *rank, inter.clone());
+        Ok(Communicator::with_card(self.process().clone(), made.shared.context, ranks, card))
     }
 
     /// Divides the ranks by color (MPI-5.0 section 7.4.2). The ranks with equal colors form a new
@@ -188,7 +189,14 @@ impl Communicator {
     /// of a group passed another group. PROC_ABORTED if a rank died.
     #[track_caller]
     pub fn create(&self, group: &Group) -> Result<Option<Communicator>> {
-        self.make("create", || self.check_part(group).map(|()| Proposal::of(group)))
+        self.make("create", || {
+            self.check_part(group)?;
+            Ok(match (self.is_inter(), group.rank()) {
+                // The members of the other group can't know this one.
+                (true, rank) => Proposal::new(rank.map(|_| 0), rank.unwrap_or(0)),
+                (false, _) => Proposal::of(group),
+            })
+        })
     }
 
     /// Makes a communicator of some of the ranks, collective only over the group (MPI-5.0 section
@@ -214,6 +222,7 @@ impl Communicator {
         let caller = Location::caller();
         let made = || -> Result<Option<Communicator>> {
             self.ready()?;
+            self.intra()?;
             if tag < 0 {
                 return Err(ErrorKind::Tag(tag).into());
             }
@@ -259,8 +268,21 @@ impl Communicator {
         ended.map_err(|error| self.raised(error, "free", caller))
     }
 
+    /// Makes communicators of the ranks that propose the same color. Those of an intercommunicator
+    /// are intercommunicators.
     #[track_caller]
     fn make(
+        &self,
+        call: &'static str,
+        propose: impl FnOnce() -> Result<Proposal>,
+    ) -> Result<Option<Communicator>> {
+        let made = self.make_of_all(call, propose)?;
+        Ok(made.and_then(|made| if self.is_inter() { self.divided(&made) } else { Some(made) }))
+    }
+
+    /// Makes communicators of the ranks of both groups.
+    #[track_caller]
+    pub(super) fn make_of_all(
         &self,
         call: &'static str,
         propose: impl FnOnce() -> Result<Proposal>,
@@ -277,7 +299,8 @@ impl Communicator {
                     (Proposal { error: error.as_ref().map(told), ..Proposal::new(None, 0) }, error)
                 }
             };
-            let made = self.agree(&self.participants(self.current_call()), self.group(), proposal);
+            let all = self.participants(self.current_call());
+            let made = self.agree(&all, self.everyone().0, proposal);
             self.end_call(wrong.map_or(made, Err))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);

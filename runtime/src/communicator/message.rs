@@ -11,6 +11,7 @@ use std::ops::Range;
 use super::Communicator;
 use super::participants::told;
 use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::group::Group;
 use crate::memory::Span;
 use crate::origin::{Elementwise, What};
 use crate::sequence::{Items, MATCH};
@@ -95,7 +96,7 @@ impl Communicator {
             Ok(blocks) => (blocks, None),
             Err(error) => {
                 let (bytes, failed) = self.seal(Err(error));
-                (vec![bytes; self.size() as usize], failed)
+                (vec![bytes; self.peers().size() as usize], failed)
             }
         }
     }
@@ -131,7 +132,17 @@ impl Communicator {
         count: u64,
         ranges: Option<&[Range<i64>]>,
     ) -> Result<Vec<Range<u64>>> {
-        let size = self.size() as u64;
+        self.blocks_for(self.peers(), count, ranges)
+    }
+
+    /// The ranges of `count` elements for the ranks of a group.
+    pub(super) fn blocks_for(
+        &self,
+        group: &Group,
+        count: u64,
+        ranges: Option<&[Range<i64>]>,
+    ) -> Result<Vec<Range<u64>>> {
+        let size = group.size() as u64;
         let Some(ranges) = ranges else {
             let block = count / size;
             return match count % size {

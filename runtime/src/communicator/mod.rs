@@ -1,12 +1,13 @@
 //! Communicators: groups of ranks, each with a context of its own (MPI-5.0 chapter 7).
 //!
-//! Left out: intercommunicators (MPI-5.0 section 7.6), info of communicators (section 7.4.4),
-//! virtual topologies (chapter 8) but for exchanges with neighbours, and nonblocking dup.
+//! Left out: info of communicators (MPI-5.0 section 7.4.4), virtual topologies (chapter 8) but for
+//! exchanges with neighbours, and nonblocking dup.
 
 mod announce;
 mod calls;
 mod collective;
 mod create;
+mod inter;
 mod message;
 mod neighbors;
 mod nonblocking;
@@ -32,12 +33,14 @@ use crate::process::{Meeting, Process};
 pub(crate) use calls::Call;
 use calls::Calls;
 pub use create::SplitType;
+use inter::Inter;
 pub use neighbors::Neighbors;
 pub use nonblocking::Collective;
 pub use operator::{Operator, SharedOperator, UserOp};
+use participants::finish;
 pub(crate) use participants::told;
 
-pub use crate::special::{ANY_SOURCE, ANY_TAG};
+pub use crate::special::{ANY_SOURCE, ANY_TAG, ROOT};
 
 /// A group of ranks that communicate in a context of their own: a message sent on one communicator
 /// is received only on that communicator.
@@ -85,6 +88,8 @@ struct Shared {
     group: Group,
     /// This process's rank.
     rank: u32,
+    /// The other group, of an intercommunicator.
+    inter: Option<Inter>,
     /// The barrier of the ranks; made at its first use.
     meeting: OnceLock<Meeting>,
     /// The representation of packed buffers; determined at its first use.
@@ -117,19 +122,19 @@ impl Communicator {
 
     fn new(process: Arc<Process>, context: Context, group: Group, rank: u32) -> Communicator {
         let card = Card::new(process.names());
-        Self::with_card(process, context, group, rank, card)
+        Self::with_card(process, context, (group, rank, None), card)
     }
 
     fn with_card(
         process: Arc<Process>,
         context: Context,
-        group: Group,
-        rank: u32,
+        (group, rank, inter): (Group, u32, Option<Inter>),
         card: Card,
     ) -> Communicator {
         let (meeting, packed, freed) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
         let calls = Mutex::default();
-        let shared = Shared { process, context, group, rank, meeting, packed, card, calls, freed };
+        let shared =
+            Shared { process, context, group, rank, inter, meeting, packed, card, calls, freed };
         Communicator { shared: Arc::new(shared), reserved: None, is_kept: false }
     }
 
@@ -227,7 +232,20 @@ impl Communicator {
         if same && self.shared.context == other.shared.context {
             return Comparison::Ident;
         }
-        match self.group().compare(other.group()) {
+        let groups = match (&self.shared.inter, &other.shared.inter) {
+            (None, None) => self.group().compare(other.group()),
+            (Some(_), Some(_)) => {
+                let ours = self.group().compare(other.group());
+                let theirs = self.peers().compare(other.peers());
+                match (ours, theirs) {
+                    (Comparison::Unequal, _) | (_, Comparison::Unequal) => Comparison::Unequal,
+                    (Comparison::Ident, theirs) => theirs,
+                    (ours, _) => ours,
+                }
+            }
+            _ => Comparison::Unequal,
+        };
+        match groups {
             Comparison::Ident => Comparison::Congruent,
             other => other,
         }
@@ -248,7 +266,8 @@ impl Communicator {
     #[track_caller]
     pub fn representation(&self, rank: i32) -> Result<Architecture> {
         let found = || {
-            let outside = || ErrorKind::Rank { rank, size: self.size() as u32, null: false };
+            let outside =
+                || ErrorKind::Rank { rank, size: self.peers().size() as u32, null: false };
             let process = self.member(rank)?.ok_or_else(outside)?;
             Ok(self.process().engine().state().stream(process))
         };
@@ -276,9 +295,10 @@ impl Communicator {
         self.shared.context.of(channel)
     }
 
-    /// The process at a rank of this communicator; `None` for PROC_NULL (rule 27).
+    /// The process at a rank of this communicator, of the remote group of an intercommunicator;
+    /// `None` for PROC_NULL (rule 27).
     pub(crate) fn member(&self, rank: i32) -> Result<Option<u32>> {
-        self.shared.group.member(rank)
+        self.peers().member(rank)
     }
 
     /// Returns after all ranks have called it (MPI-5.0 section 6.3). Collective.
@@ -310,7 +330,13 @@ impl Communicator {
                 self.begin(Call::new(if ends { "finalize" } else { "barrier" }));
                 // A rank that leaves the barrier early can't affect the announcements of the
                 // others.
-                self.meet(self.meeting()?)?;
+                match self.is_inter() {
+                    false => self.meet(self.meeting()?)?,
+                    true => {
+                        let all = self.participants(self.current_call());
+                        finish(all.allgather(Vec::new())).map(drop)?;
+                    }
+                }
                 if ends {
                     // Nothing later would find that the calls of the ranks differed.
                     process.engine().progress();

@@ -110,6 +110,7 @@ impl Communicator {
         given: &[Side<'_>],
         taken: &[Side<'_>],
     ) -> Result<()> {
+        self.intra()?;
         let destinations = neighbors.destinations;
         let (from, wrong) = match self.neighbor_members(neighbors, (given.len(), taken.len())) {
             Ok(from) => (from, None),

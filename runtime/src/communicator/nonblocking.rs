@@ -118,7 +118,7 @@ impl Communicator {
             self.ready()?;
             let at = self.begin_started(call);
             if let Some(root) = call.root() {
-                self.root(root)?;
+                self.check_root(root)?;
             }
             let (steps, give_back) = make(self.share(), at)?;
             let schedule = self.process().schedule(steps);

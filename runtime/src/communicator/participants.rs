@@ -287,7 +287,11 @@ impl<'a> Participants<'a> {
     }
 
     /// Sends to one process and receives from another.
-    async fn exchange(&self, sent: Option<(u32, Vec<u8>)>, from: Option<u32>) -> Result<Vec<u8>> {
+    pub(super) async fn exchange(
+        &self,
+        sent: Option<(u32, Vec<u8>)>,
+        from: Option<u32>,
+    ) -> Result<Vec<u8>> {
         let sent = sent.into_iter().map(|(to, bytes)| (to, bytes.into()));
         let heard = self.exchange_all(sent, from.as_slice()).await?;
         Ok(heard.into_iter().next().unwrap_or_default())
@@ -415,12 +419,25 @@ impl<'a> Participants<'a> {
 }
 
 impl Communicator {
-    /// All ranks of this communicator, for the exchanges of a collective call.
+    /// All ranks of this communicator, for the exchanges of a collective call. Those of an
+    /// intercommunicator are both groups together.
     pub(super) fn participants(&self, at: Ongoing) -> Participants<'_> {
-        let (shared, context) = (&self.shared, self.context(at.channel));
-        let all =
-            Participants::new(&shared.process, &shared.group, shared.rank, context, at.number);
-        Participants { call: Some((self, at.call)), waits: at.channel == Channel::Calls, ..all }
+        let (all, rank) = self.everyone();
+        self.among(at, all, rank)
+    }
+
+    /// Some of the ranks of a collective call, of which this one is rank `rank`.
+    pub(super) fn among<'a>(
+        &'a self,
+        at: Ongoing,
+        group: &'a Group,
+        rank: u32,
+    ) -> Participants<'a> {
+        let context = self.context(at.channel);
+        let some = Participants::new(self.process(), group, rank, context, at.number);
+        // The ranks of two groups give different roots.
+        let call = if self.is_inter() { at.call.without_root() } else { at.call };
+        Participants { call: Some((self, call)), waits: at.channel == Channel::Calls, ..some }
     }
 
     /// All ranks of this communicator, for the next announcement of a call. If it is in the name of
@@ -428,7 +445,7 @@ impl Communicator {
     pub(super) fn announcing(&self, window: Option<u32>) -> Participants<'_> {
         let shared = &self.shared;
         let context = self.context(Channel::Internal);
-        let (process, group, rank) = (&shared.process, &shared.group, shared.rank);
+        let (process, (group, rank)) = (&shared.process, self.everyone());
         let tag = self.begin_announcement();
         Participants { window, ..Participants::new(process, group, rank, context, tag) }
     }
@@ -453,7 +470,8 @@ impl Communicator {
     /// Returns after all ranks have called it. It uses messages instead of shared memory, which may
     /// be freed right after it.
     pub(super) fn rendezvous(&self) -> Result<()> {
-        self.process().meet_at(self.venue(), self.group(), self.rank() as u32)
+        let (all, rank) = self.everyone();
+        self.process().meet_at(self.venue(), all, rank)
     }
 
     /// Returns after all ranks have closed this window.

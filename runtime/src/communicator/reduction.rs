@@ -72,6 +72,9 @@ impl Communicator {
         op: Operator<'_>,
         root: i32,
     ) -> Result<()> {
+        if self.is_inter() {
+            return self.inter_reduce(at, data, room, op, root).await;
+        }
         let root = self.root(root)?;
         let own =
             if self.rank() == root as i32 { room } else { Side { what: What::InPlace, ..room } };
@@ -125,6 +128,9 @@ impl Communicator {
         room: Side<'_>,
         op: Operator<'_>,
     ) -> Result<()> {
+        if self.is_inter() {
+            return self.inter_allreduce(at, data, room, op).await;
+        }
         let (total, failed) = self.total(at, data, room, op).await?;
         let total = self.participants(at).broadcast(total).await?;
         failed.map_or(Ok(()), Err)?;
@@ -209,6 +215,7 @@ impl Communicator {
         op: Operator<'_>,
         inclusive: bool,
     ) -> Result<()> {
+        self.intra()?;
         let (combining, mine, failed) = self.operands(data, room, op);
         let mut before: Option<Vec<u8>> = None;
         let mut whole = mine.clone();
@@ -318,6 +325,9 @@ impl Communicator {
         ranges: Option<&[Range<i64>]>,
         op: Operator<'_>,
     ) -> Result<()> {
+        if self.is_inter() {
+            return self.inter_reduce_scatter(at, data, room, ranges, op).await;
+        }
         let (combining, mine, failed) = self.operands(data, room, op);
         let combine = |held, heard: Vec<u8>, _| self.combined(&combining, held, &heard);
         let total = self.participants(at).fold(mine, combine).await?;
@@ -392,7 +402,7 @@ impl Communicator {
     }
 
     /// This rank's operands, read from `room` if the data is in place.
-    fn operands<'o>(
+    pub(super) fn operands<'o>(
         &self,
         data: Side<'_>,
         room: Side<'_>,
@@ -427,7 +437,7 @@ impl Communicator {
 
     /// Combines the operands of lower ranks with those of higher ranks. If one of them is an error,
     /// the result is the first error.
-    fn combined(
+    pub(super) fn combined(
         &self,
         combining: &Combining<'_>,
         mut low: Vec<u8>,
@@ -460,7 +470,7 @@ impl Communicator {
     }
 
     /// The blocks of a packed total, a message for each rank.
-    fn blocks_of_total(
+    pub(super) fn blocks_of_total(
         &self,
         total: &[u8],
         (datatype, count): &(Arc<Compiled>, u64),
@@ -478,15 +488,16 @@ impl Communicator {
             bytes.extend(&data[from..to]);
             Ok(bytes)
         };
-        self.blocks(*count, ranges)?.into_iter().map(block).collect()
+        let blocks = self.blocks_for(self.group(), *count, ranges)?;
+        blocks.into_iter().map(block).collect()
     }
 }
 
 /// How a call combines operands, and the datatype and number of elements of its data.
-struct Combining<'o> {
+pub(super) struct Combining<'o> {
     by: Means<'o>,
     /// `None` if the data was refused.
-    all: Option<(Arc<Compiled>, u64)>,
+    pub all: Option<(Arc<Compiled>, u64)>,
 }
 
 enum Means<'o> {

@@ -176,7 +176,7 @@ impl Communicator {
         given: &[Side<'_>],
         taken: &[Side<'_>],
     ) -> Result<()> {
-        let size = self.size() as usize;
+        let size = self.peers().size() as usize;
         let packed = match (given.len(), taken.len()) {
             (a, b) if (a, b) == (size, size) => {
                 given.iter().map(|data| self.packed_whole(*data)).collect()
@@ -187,7 +187,7 @@ impl Communicator {
             }
         };
         let (blocks, failed) = self.seal_blocks(packed);
-        let all = self.participants(at).alltoall(blocks).await?;
+        let all = self.exchange_blocks(at, blocks).await?;
         failed.map_or(Ok(()), Err)?;
         // All that can be unpacked is, as in other calls.
         let unpack = |(room, bytes): (&Side<'_>, &Vec<u8>)| self.unpack_whole(*room, bytes);

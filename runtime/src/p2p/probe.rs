@@ -136,7 +136,7 @@ impl Matched {
                     process.engine().state().receive_claimed(number, landing);
                     process.note_wait(communicator.member(source).ok().flatten());
                     let delivery = process.wait(|state, _| state.take_received(number))?;
-                    Ok(in_group(communicator.group(), delivery.status))
+                    Ok(in_group(communicator.peers(), delivery.status))
                 },
             )
         })
@@ -325,7 +325,7 @@ impl Communicator {
         let Some(arrival) = arrival else {
             return Envelope { source: NULL_STATUS.source, tag: NULL_STATUS.tag, arrival: None };
         };
-        let source = self.group().rank_of(arrival.peer).map_or(PROC_NULL, |rank| rank as i32);
+        let source = self.peers().rank_of(arrival.peer).map_or(PROC_NULL, |rank| rank as i32);
         let stream = self.process().engine().state().stream(arrival.peer);
         let packed = *self.packed_representation();
         Envelope { source, tag: arrival.tag, arrival: Some((arrival, stream, packed)) }

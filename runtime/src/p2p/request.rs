@@ -187,7 +187,7 @@ impl<M: Memory> Receiving<M> {
     #[track_caller]
     pub fn wait(mut self) -> Result<(M, Status)> {
         let received = self.pending.wait("irecv", Activity::Receive, State::take_received)?;
-        let group = self.pending.communicator.group();
+        let group = self.pending.communicator.peers();
         let status = received.map_or(NULL_STATUS, |received| in_group(group, received.status));
         Ok((self.pending.give_back()?, status))
     }

@@ -251,6 +251,7 @@ fn open(
     };
     let opened = || {
         communicator.ready()?;
+        communicator.intra()?;
         process.during(Activity::CreateWindow, 0, || {
             let call = Call::new(match flavor {
                 Flavor::Create => "create of a window",
