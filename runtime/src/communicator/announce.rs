@@ -38,6 +38,11 @@ impl Communicator {
         sample: Option<Sample>,
         caller: Caller,
     ) -> Result<()> {
+        // The ranks of two groups give different roots, and data of their own.
+        let (call, sample) = match self.is_inter() {
+            true => (call.without_root(), None),
+            false => (call, sample),
+        };
         match self.process().checks() {
             true => {
                 self.announce_with(|| call.to_string(), None, sample, 0, Some(caller)).map(drop)
