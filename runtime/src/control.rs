@@ -7,6 +7,7 @@
 //!  128  lock                 shared or exclusive, see transport's SharedLock
 //!       posts[n] u32         counters, each written by the rank that posted
 //!       completes[n] u32     counters, each written by the rank that completed
+//!       notifications        64 bytes each, raised by operations that notify the owner
 //! ```
 //!
 //! The route to a window's memory decides how a rank uses its control block. A rank with the direct
@@ -22,6 +23,7 @@ use longshore_transport::{Mapping, Range, RankState, Segment, SegmentError};
 
 use crate::counter;
 use crate::group::Group;
+use crate::notification::{self, Notification};
 
 const ACCUMULATE: u64 = 64;
 const LOCK: u64 = 128;
@@ -36,6 +38,9 @@ pub(crate) struct Control {
     group: Group,
     rank: u32,
     size: u32,
+    /// The number of notification counters of each rank, and where they begin in its block.
+    notifications: u16,
+    counters: u64,
     /// The distance in bytes between consecutive blocks.
     stride: u64,
     locks: LockLayout,
@@ -51,9 +56,10 @@ pub(crate) enum Tally {
 }
 
 impl Control {
-    /// The size in bytes of the control blocks of `size` ranks. The memory must be zeroed.
-    pub(crate) fn bytes(size: u32) -> u64 {
-        u64::from(size) * Self::stride(size)
+    /// The size in bytes of the control blocks of `size` ranks, each with a number of
+    /// notification counters. The memory must be zeroed.
+    pub(crate) fn bytes(size: u32, notifications: u16) -> u64 {
+        u64::from(size) * Self::stride(size, notifications)
     }
 
     /// The blocks at `place` of the segment, for rank `rank` of a group. `None` if the memory is
@@ -63,18 +69,70 @@ impl Control {
         place: Range,
         group: &Group,
         rank: u32,
+        notifications: u16,
     ) -> Result<Option<Control>, SegmentError> {
-        if place.len < Self::bytes(group.size() as u32) {
+        let size = group.size() as u32;
+        if place.len < Self::bytes(size, notifications) {
             return Ok(None);
         }
-        let (segment, group, size) = (segment.clone(), group.clone(), group.size() as u32);
-        let (memory, stride) = (segment.map(place)?, Self::stride(size));
+        let (segment, group) = (segment.clone(), group.clone());
+        let (memory, stride) = (segment.map(place)?, Self::stride(size, notifications));
         let locks = LockLayout::of(size);
-        Ok(Some(Control { memory, segment, group, rank, size, stride, locks }))
+        let counters = Self::counters(size);
+        Ok(Some(Control {
+            memory,
+            segment,
+            group,
+            rank,
+            size,
+            notifications,
+            counters,
+            stride,
+            locks,
+        }))
     }
 
-    fn stride(size: u32) -> u64 {
+    fn stride(size: u32, notifications: u16) -> u64 {
+        Self::counters(size)
+            + (notification::STRIDE * u64::from(notifications)).next_multiple_of(128)
+    }
+
+    /// Where the notification counters of a block begin.
+    fn counters(size: u32) -> u64 {
         (LOCK + SharedLock::bytes(size) + 8 * u64::from(size)).next_multiple_of(128)
+    }
+
+    /// The number of notification counters of each rank.
+    #[inline]
+    pub(crate) fn notifications(&self) -> u16 {
+        self.notifications
+    }
+
+    /// An owner's notification counter with this index.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub(crate) fn notification(&self, owner: u32, index: u16) -> Notification<'_> {
+        assert!(index < self.notifications, "no counter {index} of {}", self.notifications);
+        let counters = self.block(owner) + self.counters;
+        let at = counters + notification::STRIDE * u64::from(index);
+        let word = |at: u64| self.memory.word32(at as usize);
+        Notification { count: word(at), wraps: word(at + 4) }
+    }
+
+    /// Raises an owner's notification counter.
+    #[inline]
+    pub(crate) fn notify(&self, owner: u32, index: u16) {
+        if self.notification(owner, index).raise() {
+            self.wake_owner(owner);
+        }
+    }
+
+    /// Wakes an owner that sleeps until a counter of it rises.
+    #[cold]
+    pub(crate) fn wake_owner(&self, owner: u32) {
+        self.ring(owner);
     }
 
     #[inline]
@@ -226,16 +284,16 @@ mod tests {
     #[test]
     fn a_block_takes_at_most_64_bytes_a_rank_and_a_constant() {
         for size in (1..=4096).chain([1000, 1025]) {
-            assert!(Control::stride(size) <= 512 + 64 * u64::from(size), "{size}");
+            assert!(Control::stride(size, 0) <= 512 + 64 * u64::from(size), "{size}");
         }
     }
 
     /// The control blocks of two ranks, as each of them sees them.
     fn pair(segment: &Segment) -> [Control; 2] {
-        let place = segment.as_rank(0).unwrap().allocate(Control::bytes(2)).unwrap();
+        let place = segment.as_rank(0).unwrap().allocate(Control::bytes(2, 0)).unwrap();
         [0, 1].map(|rank| {
             let segment = segment.as_rank(rank).unwrap();
-            Control::new(&segment, place, &Group::of_job(2, rank), rank).unwrap().unwrap()
+            Control::new(&segment, place, &Group::of_job(2, rank), rank, 0).unwrap().unwrap()
         })
     }
 

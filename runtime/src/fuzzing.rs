@@ -39,8 +39,8 @@ impl Target {
         let me = Me { rank: 0, size: 2, architecture, emulated: false, by_length: false };
         let mut engine = Engine::new(me, link, SECRET.to_vec().into(), Arc::default(), None);
         let (segment, group) = (cluster.segment(0).expect("rank 0's"), Group::of_job(2, 0));
-        let place = segment.allocate(Control::bytes(2)).expect("shared memory");
-        let control = Control::new(&segment, place, &group, 0).expect("shared memory");
+        let place = segment.allocate(Control::bytes(2, 2)).expect("shared memory");
+        let control = Control::new(&segment, place, &group, 0, 2).expect("shared memory");
         let exposure = Exposure {
             _registered: None,
             window: Target::WINDOW,

@@ -113,6 +113,7 @@ pub mod job;
 pub mod launcher;
 mod log;
 mod memory;
+mod notification;
 mod numbers;
 mod object;
 mod origin;

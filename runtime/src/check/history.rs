@@ -2,8 +2,9 @@
 //!
 //! An access is *settled* once its origin has seen it complete (by a flush, an unlock, a fence and
 //! so on) and the target knows of that. It is recorded with the number of the origin's clock at
-//! that time. It is ordered before another access exactly if it is settled and the other's origin
-//! knows that number.
+//! that time. An access that notifies is *seen* once the window's owner has read the counter that it
+//! raised. It is recorded with the number of the owner's clock. An access is ordered before another
+//! one exactly if it is settled or seen, and the other's origin knows the number.
 //!
 //! Two accesses conflict if they have bytes in common, neither is ordered before the other, and
 //! their kinds may not be concurrent.
@@ -98,22 +99,27 @@ pub(crate) struct Access {
     /// The origin's number of the operation. Operations settle in this order, except those with a
     /// request of their own.
     pub number: u64,
-    /// Whether the operation has a request, so that it may settle out of order.
+    /// Whether the operation has a request, or notifies, so that it may be over before others.
     pub alone: bool,
     /// The origin's clock number when the access settled.
     pub settled: Option<u64>,
+    /// The window's owner, and its clock number when it had read the counter that the access
+    /// raised.
+    pub seen: Option<(u32, u64)>,
 }
 
 impl Access {
     /// Whether the access is ordered before the actions of a rank with this clock.
     fn is_before(&self, known: &Clock) -> bool {
-        self.settled.is_some_and(|settled| known.of(self.origin) >= settled)
+        let settled = self.settled.is_some_and(|settled| known.of(self.origin) >= settled);
+        settled || self.seen.is_some_and(|(owner, number)| known.of(owner) >= number)
     }
 
     /// Whether this access makes the record of the one right before it redundant.
     fn replaces(&self, last: &Access) -> bool {
         let alike = self.origin == last.origin && self.deed == last.deed && self.site == last.site;
-        alike && (last.settled.is_some() || !last.alone && !self.alone)
+        let is_over = last.settled.is_some() || last.seen.is_some();
+        alike && (is_over || !last.alone && !self.alone)
     }
 }
 
@@ -200,6 +206,7 @@ impl History {
             Some((new, old))
                 if access.replaces(last)
                     && last.settled == access.settled
+                    && last.seen == access.seen
                     && new.start <= old.end
                     && old.start <= new.end =>
             {
@@ -272,6 +279,17 @@ impl History {
             if let Some(access) = access {
                 access.settled = Some(clock);
                 self.pending.remove(&(origin, age));
+            }
+        }
+    }
+
+    /// The window's owner has read the counter that an operation raised. `seen` is the owner, and
+    /// its clock number.
+    pub(crate) fn see(&mut self, origin: u32, number: u64, seen: (u32, u64)) {
+        let of_origin = self.pending.range((origin, 0)..=(origin, u64::MAX));
+        for (_, age) in of_origin {
+            if let Some(access) = self.accesses.get_mut(age).filter(|it| it.number == number) {
+                access.seen = Some(seen);
             }
         }
     }
@@ -400,6 +418,7 @@ mod tests {
                             number,
                             alone: random.below(2) == 0,
                             settled: None,
+                            seen: None,
                         };
                         let known = &clocks[origin as usize];
                         let expected = naive.conflicts(&access, &bytes, known);
@@ -418,7 +437,8 @@ mod tests {
     fn put(number: u64, bytes: Range<i64>) -> Access {
         let footprint = Footprint::run(bytes);
         let site = "a.rs:1".into();
-        Access { origin: 0, deed: Deed::Put, site, footprint, number, alone: false, settled: None }
+        let (deed, alone) = (Deed::Put, false);
+        Access { origin: 0, deed, site, footprint, number, alone, settled: None, seen: None }
     }
 
     #[test]

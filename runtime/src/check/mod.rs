@@ -82,8 +82,18 @@ struct Watched {
     post: Option<Posted>,
     /// The last posts of other ranks.
     posts: HashMap<u32, Posted>,
+    /// The operations that raised each notification counter since this rank last read it, with the
+    /// clocks of their origins.
+    notified: HashMap<u16, Vec<Raised>>,
     /// For each target, the number up to which it knows this rank's operations to be settled.
     confirmed: HashMap<u32, u64>,
+}
+
+/// An operation that has raised a notification counter.
+struct Raised {
+    origin: u32,
+    number: u64,
+    known: Clock,
 }
 
 /// A post, as it was announced to the ranks of its group.
@@ -120,6 +130,7 @@ impl Check {
             shared: Clock::default(),
             post: None,
             posts: HashMap::new(),
+            notified: HashMap::new(),
             confirmed: HashMap::new(),
         };
         self.windows.insert(window, watched);
@@ -258,9 +269,33 @@ impl Check {
             number: 0,
             alone: false,
             settled: Some(self.now()),
+            seen: None,
         };
         let known = self.clock.clone();
         self.record(window, access, &known, false);
+    }
+
+    /// Records that a peer's operation raises a notification counter of this rank.
+    pub(crate) fn notified(&mut self, window: u32, counter: u16, origin: u32, number: u64) {
+        let known = self.peers[origin as usize].heard.clone();
+        if let Some(watched) = self.windows.get_mut(&window) {
+            let raised = watched.notified.entry(counter).or_default();
+            raised.push(Raised { origin, number, known });
+        }
+    }
+
+    /// This rank has read a notification counter: its later accesses come after the operations that
+    /// raised it, and after what their origins did before them.
+    pub(crate) fn observe(&mut self, window: u32, counter: u16) {
+        let Some(watched) = self.windows.get_mut(&window) else { return };
+        let raised = watched.notified.remove(&counter).unwrap_or_default();
+        let seen = (self.me, self.now());
+        for Raised { origin, number, known } in raised {
+            if let Some(watched) = self.windows.get_mut(&window) {
+                watched.history.see(origin, number, seen);
+            }
+            self.learn(&known);
+        }
     }
 
     /// Whether the target may not know yet that this rank's operations up to `issued` are done.

@@ -187,6 +187,7 @@ impl State {
             (Purpose::Operation(kind, operation), Err(error)) => {
                 self.operations.fail(kind, operation, error, &self.peers);
             }
+            (Purpose::Notify(due), Ok(())) => self.notify_due(due),
             _ => {}
         }
     }
@@ -504,6 +505,20 @@ impl State {
     /// Announces the call of the operation that follows to its target.
     pub(crate) fn note_call(&mut self, peer: u32, caller: Option<Caller>) {
         self.notes.announce_call(peer, caller, &mut self.outbox);
+    }
+
+    /// Orders the accesses of whoever learns of the next operation's notification after those that
+    /// this rank made before.
+    pub(crate) fn note_notifying(&mut self, peer: u32) {
+        self.notes.tell_clock(peer, &mut self.outbox);
+    }
+
+    /// This rank has read a notification counter of its window: its later accesses come after the
+    /// operations that raised it.
+    pub(crate) fn note_notified(&mut self, window: u32, counter: u16) {
+        if let Some(check) = self.notes.check() {
+            check.observe(window, counter);
+        }
     }
 
     /// Informs a target that its operations up to number `issued` are done at this rank too, unless

@@ -15,6 +15,7 @@
 //! | introductions | Hello | [`hello`] |
 //! | operations of peers on this rank's windows | Put Get Accumulate Fetch Swap | [`target`] |
 //! | forms of peers' types | Define Retire | [`target`] |
+//! | notifications, which operations of peers ask for | Put Get Accumulate Fetch | [`notified`] |
 //! | posts and completes | Post Complete | [`target`] |
 //! | operations of this rank on its peers' windows | Reply Refuse Ack Done | [`origin`] |
 //! | locks | Lock Unlock | [`locks`] |
@@ -40,6 +41,7 @@ mod loss;
 mod meetings;
 mod messages;
 mod notes;
+mod notified;
 mod operation;
 mod origin;
 mod outbox;
@@ -71,13 +73,14 @@ use locks::Locks;
 use meetings::Meetings;
 use messages::{EAGER, Messages};
 use notes::Notes;
+use notified::Due;
 use origin::{Operations, ShippedForms};
 use outbox::Outbox;
 use peers::Peers;
 use poison::Poisoned;
 use reply::acknowledge;
 use streams::{Sink, Stream, Streams};
-use target::{Fetched, LONGEST_FORM, Target};
+use target::{Fetched, LONGEST_FORM, Outcome, Target};
 
 pub(crate) use completion::{Ledger, Ticket};
 pub(crate) use locks::EXPOSED;
@@ -91,7 +94,7 @@ pub(crate) use origin::Fetch;
 pub(crate) use outbox::{Outgoing, Purpose, Source};
 pub(crate) use peers::Me;
 pub use target::Policy;
-pub(crate) use target::{Addresses, Attachments, Exposure, Measures, Opened, reach};
+pub(crate) use target::{Addresses, Attachments, Exposure, Measures, Opened, check_counter, reach};
 
 /// The engine of one rank.
 pub(crate) struct Engine {
@@ -184,6 +187,7 @@ impl State {
                     if fetched.is_none() {
                         acknowledge(peer, &header, &mut self.outbox);
                     }
+                    self.notify(Due::of(peer, &header));
                     return Ok(fetched);
                 }
                 if !is_known && header.kind != Kind::Hello {
@@ -292,10 +296,12 @@ impl State {
         if streams.is_streaming(peer) {
             return Err(format!("a {:?} within a stream", header.kind));
         }
-        if data.len() as u64 == header.length
-            && target.handle_whole(peer, &header, data, peers, outbox)
-        {
-            return Ok(());
+        if data.len() as u64 == header.length {
+            match target.handle_whole(peer, &header, data, peers, outbox) {
+                Some(Outcome::Done) => return Ok(self.notify(Due::of(peer, &header))),
+                Some(Outcome::Refused) => return Ok(()),
+                None => {}
+            }
         }
         let sink = self.open(peer, &header)?;
         match self.streams.open(peer, header, sink, data)? {
@@ -357,6 +363,7 @@ impl State {
     ) -> Result<(), String> {
         let State { peers, outbox, notes, operations, target, messages, .. } = self;
         let header = &header;
+        let is_done = matches!((&sink, &cut), (Sink::Put(_) | Sink::Accumulate(_), None));
         match (sink, cut) {
             (Sink::Put(_), _) => acknowledge(peer, header, outbox),
             (Sink::Accumulate(accumulate), cut) => {
@@ -386,6 +393,9 @@ impl State {
                 return Err(format!("a {:?} cut short", header.kind));
             }
             (Sink::Collect(bytes), None) => return self.finish_whole(peer, header, bytes),
+        }
+        if is_done {
+            self.notify(Due::of(peer, header));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use longshore_transport::lock::Sharing;
 use shipable::reduce::Op;
 
+use super::notified::Due;
 use super::operation::{BY_NUMBER, Operation};
 use super::outbox::{Outbox, Outgoing, Purpose, Source};
 use super::peers::Peers;
@@ -84,6 +85,13 @@ impl Notes {
     pub(super) fn learn_clock(&mut self, peer: u32) {
         if let Some(check) = &mut self.check {
             check.learn_from(peer);
+        }
+    }
+
+    /// Notes that a peer's operation raises a notification counter of this rank.
+    pub(super) fn notified(&mut self, due: Due) {
+        if let Some(check) = &mut self.check {
+            check.notified(due.window, due.counter, due.origin, due.number);
         }
     }
 
@@ -283,8 +291,9 @@ fn access(
         site,
         footprint: Footprint::new(Arc::new(shape), base),
         number: header.operation,
-        alone: fetches || header.kind == Kind::Get || by_number,
+        alone: fetches || header.kind == Kind::Get || by_number || header.notify.is_some(),
         settled: None,
+        seen: None,
     };
     Some((access, fetches))
 }

@@ -133,8 +133,8 @@ impl Pair {
 }
 
 fn control(segment: &Segment, group: &Group) -> Arc<Control> {
-    let place = segment.allocate(Control::bytes(2)).unwrap();
-    Arc::new(Control::new(segment, place, group, 0).unwrap().unwrap())
+    let place = segment.allocate(Control::bytes(2, 2)).unwrap();
+    Arc::new(Control::new(segment, place, group, 0, 2).unwrap().unwrap())
 }
 
 fn greeting() -> Hello {

@@ -19,7 +19,7 @@ impl ErrorKind {
             ErrorKind::Segment(_) | ErrorKind::NoMemory(_) => Class::NoMem,
             ErrorKind::Datatype(error) => error.class(),
             ErrorKind::Rank { .. } | ErrorKind::RankTwice(_) | ErrorKind::TypeOfNull => Class::Rank,
-            ErrorKind::Stride | ErrorKind::Color(_) => Class::Arg,
+            ErrorKind::Stride | ErrorKind::Color(_) | ErrorKind::Counter { .. } => Class::Arg,
             ErrorKind::Group(_) | ErrorKind::Outside { .. } => Class::Group,
             ErrorKind::Root { .. } => Class::Root,
             ErrorKind::Blocks { .. } | ErrorKind::Ranges(_) => Class::Count,

@@ -2,7 +2,9 @@
 
 use shipable::Class;
 
-use super::words::{address_remedy, locale_cause, owner, range_remedy, rank_name, tag_name};
+use super::words::{
+    address_remedy, counter_remedy, locale_cause, owner, range_remedy, rank_name, tag_name,
+};
 use crate::flavor::Flavor;
 use crate::job;
 
@@ -316,6 +318,14 @@ pub enum ErrorKind {
         unit: u32,
         /// Whether the window is the caller's own.
         own: bool,
+    },
+    /// The window has no notification counter with this index (rule 31).
+    #[error("no notification counter {index}: {}", counter_remedy(*number))]
+    Counter {
+        /// The index that was passed.
+        index: i32,
+        /// The number of counters of each rank of the window.
+        number: u16,
     },
     /// The address doesn't fit the target's pointers (rule 29).
     #[error(

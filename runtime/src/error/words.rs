@@ -46,6 +46,16 @@ pub(super) fn range_remedy(
     }
 }
 
+/// The notification counters that a window has.
+pub(super) fn counter_remedy(number: u16) -> String {
+    match number {
+        0 => "the window has none, so make it with the info mpi_assert_max_num_notify".to_owned(),
+        number => format!(
+            "use one from 0 up and below {number}, the window's info mpi_assert_max_num_notify"
+        ),
+    }
+}
+
 /// The owner of a window, seen from the caller.
 pub(super) fn owner(own: bool) -> &'static str {
     if own { "this rank's" } else { "the target's" }

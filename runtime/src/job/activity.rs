@@ -92,6 +92,8 @@ activities! {
     Post = 36, "a post, for an unlock by rank {}";
     /// Waiting for one or all of several requests.
     Requests = 37, "a wait for requests";
+    /// Waiting for a notification in window *argument*.
+    WaitNotify = 38, "a wait for a notification in window {}";
 }
 
 impl Activity {
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in (0..25).chain(32..38) {
+        for code in (0..25).chain(32..39) {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

@@ -9,7 +9,7 @@ use super::access::Permit;
 use super::operation::{Action, Checked, Holders, Operand, Operation, Side};
 use super::parts::Parts;
 use super::peers::Target;
-use crate::engine::{Policy, reach};
+use crate::engine::{Policy, check_counter, reach};
 use crate::error::{Error, ErrorKind, Result, excerpt, locale_target};
 use crate::memory::Keeper;
 use crate::origin::Elementwise;
@@ -18,7 +18,7 @@ use crate::types::{Compiled, TargetType};
 
 /// Checks an operation on a target for which the epoch gave its permit. In this order:
 ///
-/// 1. the count isn't negative (rule 27);
+/// 1. the count isn't negative (rule 27), and the window has the counter to raise (rule 31);
 /// 2. the target type is a type of this rank that is right at the target (T1, T2 and T4; T3 is the
 ///    type system's, since no origin is a foreign type);
 /// 3. an operation on one element has a predefined type (rule 21);
@@ -41,6 +41,8 @@ pub(super) fn check<'a>(
 ) -> Result<Checked<'a>> {
     let Operation { action, displacement, target_type, compare, .. } = operation;
     let count = u64::try_from(operation.count).map_err(|_| ErrorKind::Count(operation.count))?;
+    let notifications = parts.peers().control().notifications();
+    let notify = operation.notify.map(|index| check_counter(index, notifications)).transpose()?;
     check_target_type(parts, target_type, target)?;
     if action.is_single() {
         check_single(&operation)?;
@@ -95,6 +97,7 @@ pub(super) fn check<'a>(
         leaf,
         slice,
         picks_members,
+        notify,
     })
 }
 

@@ -400,7 +400,7 @@ impl Core {
     /// An operation by the path that the memo knows, or by the path that its check finds.
     #[inline(always)]
     #[track_caller]
-    fn operate(&self, operation: Operation<'_>) -> Result<()> {
+    pub(super) fn operate(&self, operation: Operation<'_>) -> Result<()> {
         match path::again(&self.parts, &operation, None) {
             Some(Progress::Done) => Ok(()),
             Some(Progress::Started) => {

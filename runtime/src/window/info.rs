@@ -49,6 +49,10 @@ pub struct Info {
     /// equal page offsets evict each other from caches. In a shared window the alignment holds for
     /// the first part, and for all parts if they need not be contiguous.
     pub minimum_memory_alignment: Alignment,
+    /// The number of notification counters that each rank has, which
+    /// [notified operations](crate::Epoch::put_notify) raise. Each takes a cache line. Key
+    /// `mpi_assert_max_num_notify`: 0 to 65535.
+    pub max_num_notify: u16,
 }
 
 /// A power of two up to 4096.
@@ -162,7 +166,7 @@ impl fmt::Display for Ordering {
 
 impl Info {
     /// The known keys.
-    pub const KEYS: [&str; 9] = [
+    pub const KEYS: [&str; 10] = [
         "target_types",
         "accumulate_ordering",
         "accumulate_ops",
@@ -172,6 +176,7 @@ impl Info {
         "no_locks",
         "no_threads",
         "mpi_minimum_memory_alignment",
+        "mpi_assert_max_num_notify",
     ];
 
     /// The value of a key, in the format of MPI_Info_get_string; `None` for an unknown key.
@@ -192,6 +197,7 @@ impl Info {
             "no_locks" => self.no_locks.to_string(),
             "no_threads" => self.no_threads.to_string(),
             "mpi_minimum_memory_alignment" => self.minimum_memory_alignment.0.to_string(),
+            "mpi_assert_max_num_notify" => self.max_num_notify.to_string(),
             _ => return None,
         })
     }
@@ -257,6 +263,11 @@ impl Info {
             "mpi_minimum_memory_alignment" => {
                 self.minimum_memory_alignment = Alignment::parse(value)?;
             }
+            "mpi_assert_max_num_notify" => {
+                let number = value.parse();
+                self.max_num_notify =
+                    number.map_err(|_| wrong("mpi_assert_max_num_notify", "0 to 65535"))?;
+            }
             _ => tracing::debug!(key, value, "unknown info key: ignored"),
         }
         Ok(self)
@@ -292,7 +303,7 @@ mod tests {
     fn get_returns_the_value_that_was_set() {
         let mut values = ["true"; Info::KEYS.len()];
         values[..3].copy_from_slice(&["same_layout", "raw,waw", "same_op"]);
-        values[Info::KEYS.len() - 1] = "4096";
+        values[Info::KEYS.len() - 2..].copy_from_slice(&["4096", "16"]);
         let mut info = Info::default();
         for (key, value) in Info::KEYS.into_iter().zip(values) {
             assert_ne!(info.get(key).unwrap(), value);
@@ -300,7 +311,8 @@ mod tests {
             assert_eq!(info.get(key).unwrap(), value);
             assert_eq!(info.set(key, "maybe").unwrap_err().class(), Class::InfoValue);
         }
-        assert_eq!(info.minimum_memory_alignment.bytes(), 4096);
+        assert_eq!((info.minimum_memory_alignment.bytes(), info.max_num_notify), (4096, 16));
+        assert!(info.set("mpi_assert_max_num_notify", "65536").is_err());
         for wrong in ["0", "3", "8192", "-8"] {
             let refused = info.set("mpi_minimum_memory_alignment", wrong).unwrap_err();
             assert!(refused.to_string().contains("a power of two up to 4096"), "{refused}");

@@ -12,6 +12,7 @@ mod flight;
 mod info;
 mod lane;
 mod memo;
+mod notified;
 mod operation;
 mod own;
 mod part;

@@ -82,6 +82,16 @@ impl Action {
         }
     }
 
+    /// The name of the call that notifies the target.
+    pub(super) fn notify_call(self) -> &'static str {
+        match self {
+            Action::Put => "put_notify",
+            Action::Get => "get_notify",
+            Action::Accumulate(_) => "accumulate_notify",
+            _ => "get_accumulate_notify",
+        }
+    }
+
     /// The name of the call that returns a request.
     pub(super) fn request_call(self) -> &'static str {
         match self {
@@ -119,6 +129,8 @@ pub(super) struct Operation<'a> {
     pub compare: Option<Span>,
     /// The Rust type of an operation on one element whose operands are given by value.
     pub by_value: Option<TypeId>,
+    /// The index of the counter that the operation raises at the target.
+    pub notify: Option<i32>,
 }
 
 impl<'a> Operation<'a> {
@@ -131,7 +143,7 @@ impl<'a> Operation<'a> {
         origin: Option<Side<'a>>,
         result: Option<Side<'a>>,
     ) -> Operation<'a> {
-        let (call, compare, by_value) = (action.call(), None, None);
+        let (call, compare, by_value, notify) = (action.call(), None, None, None);
         Operation {
             call,
             action,
@@ -143,7 +155,14 @@ impl<'a> Operation<'a> {
             result,
             compare,
             by_value,
+            notify,
         }
+    }
+
+    /// The same operation, which raises a counter at the target.
+    #[inline(always)]
+    pub(super) fn notifying(self, index: i32) -> Operation<'a> {
+        Operation { call: self.action.notify_call(), notify: Some(index), ..self }
     }
 
     /// The elements in this rank's memory that a put or get moves.
@@ -220,9 +239,16 @@ pub(super) struct Checked<'a> {
     /// Whether a put or get moves members of elements with padding. Such a type is valid only for a
     /// certain length of memory.
     pub picks_members: bool,
+    /// The counter that rises at the target when the operation is done there.
+    pub notify: Option<u16>,
 }
 
-impl Checked<'_> {
+impl<'a> Checked<'a> {
+    /// The notification of an operation that moves no data: a put of no elements.
+    pub(super) fn bare(self) -> Checked<'a> {
+        Checked { action: Action::Put, count: 0, origin: None, result: None, ..self }
+    }
+
     /// The elements in this rank's memory that a put or get moves.
     pub(super) fn near(&self) -> Option<&Operand> {
         if self.action == Action::Get { self.result.as_ref() } else { self.origin.as_ref() }

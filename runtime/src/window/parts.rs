@@ -10,6 +10,7 @@ use super::info::Info;
 use super::memo::Memo;
 use super::own::OwnMemory;
 use super::peers::Peers;
+use super::sync::notify::Readings;
 use crate::engine::{Operation, Policy};
 use crate::process::Process;
 
@@ -25,6 +26,7 @@ pub(super) struct Parts {
     flight: Flight,
     checking: Checking,
     memo: Memo,
+    readings: Readings,
 }
 
 impl Parts {
@@ -38,8 +40,9 @@ impl Parts {
         flight: Flight,
     ) -> Parts {
         let (checking, memo) = (Checking::new(process, id), Memo::default());
+        let readings = Readings::new(info.max_num_notify);
         let (process, info) = (process.clone(), Cell::new(info));
-        Parts { process, id, info, peers, epochs, memory, flight, checking, memo }
+        Parts { process, id, info, peers, epochs, memory, flight, checking, memo, readings }
     }
 
     #[inline]
@@ -99,6 +102,11 @@ impl Parts {
     #[inline]
     pub(super) fn memo(&self) -> &Memo {
         &self.memo
+    }
+
+    /// What this rank has read of its notification counters.
+    pub(super) fn readings(&self) -> &Readings {
+        &self.readings
     }
 
     /// The name by which the engine knows the operation with a number on a process.

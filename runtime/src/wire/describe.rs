@@ -97,6 +97,7 @@ pub fn describe(bytes: &[u8]) -> Option<Description> {
 impl Description {
     fn long(&mut self, header: &Header, data: &[u8]) {
         self.stream = Some(header.length);
+        let notified = header.notify.map(|counter| format!("notifies counter {counter}"));
         match header.kind {
             Kind::Hello => {
                 let hello = shipable::codec::decode::<Hello>(data, data.len());
@@ -122,7 +123,9 @@ impl Description {
                 self.form = Some(header.form);
                 self.form_at = Some(header.form_at());
                 self.target = Some((header.displacement, header.count));
-                self.text = Op::from_wire(header.tag & 0x7f).map(|op| op.to_string());
+                let op = Op::from_wire(header.tag & 0x7f).map(|op| op.to_string());
+                let texts: Vec<String> = op.into_iter().chain(notified).collect();
+                self.text = (!texts.is_empty()).then(|| texts.join(", "));
             }
             Kind::Put | Kind::Get => {
                 self.window = Some(header.context);
@@ -130,6 +133,7 @@ impl Description {
                 self.form = Some(header.form);
                 self.form_at = Some(header.form_at());
                 self.target = Some((header.displacement, header.count));
+                self.text = notified;
             }
             Kind::Reply => {
                 self.window = Some(header.context);

@@ -124,6 +124,11 @@ impl Kind {
         matches!(self, Put | Get | Reply | Accumulate | Fetch | Swap)
     }
 
+    /// Whether an operation of this kind may notify its target.
+    fn may_notify(self) -> bool {
+        matches!(self, Kind::Put | Kind::Get | Kind::Accumulate | Kind::Fetch)
+    }
+
     /// Whether frames of this kind have the long header (or the small one).
     pub(crate) fn is_long(self) -> bool {
         use Kind::*;
@@ -135,11 +140,11 @@ impl Kind {
 /// The long header: of frames that open a stream, and of those that need as many words.
 ///
 /// ```text
-///  0  kind u8
+///  0  kind u8          with 0x40, the operation notifies its target
 ///  1  tag u8           of a form; or the kind of the operation that is refused; or the
 ///                      operation of an accumulate. With 0x80, the target answers a put or
 ///                      accumulate by its number
-///  2  0 u16
+///  2  counter u16      of an operation that notifies its target; otherwise 0
 ///  4  context u32      window; or context of a communicator; or builder of a form
 ///  8  operation u64    number of the operation or announced message
 /// 16  displacement i64 in the target's displacement units; or tag of a message
@@ -154,9 +159,9 @@ impl Kind {
 /// frame. It has fewer bytes, so that 16 bytes of data share its cache line in a ring:
 ///
 /// ```text
-///  0  kind u8, 0x80
+///  0  kind u8, 0x80    with 0x40, the operation notifies its target
 ///  1  tag u8
-///  2  count u16
+///  2  count u16        or count u8, counter u8 of an operation that notifies its target
 ///  4  context u32
 ///  8  operation u64
 /// 16  displacement i64
@@ -177,10 +182,15 @@ pub(crate) struct Header {
     pub signature: u128,
     /// The header is a small one: `signature` is only the low half of the hash.
     pub small: bool,
+    /// The counter of the window that rises at the target when the operation is done there.
+    pub notify: Option<u16>,
 }
 
 /// The bit of the kind's byte that marks a small header.
 const SMALL: u8 = 0x80;
+
+/// The bit of the kind's byte that marks an operation which notifies its target.
+const NOTIFIES: u8 = 0x40;
 
 /// The short header: of frames that need few words.
 ///
@@ -224,6 +234,7 @@ impl Header {
             length: 0,
             signature: 0,
             small: false,
+            notify: None,
         }
     }
 
@@ -236,7 +247,11 @@ impl Header {
     /// words.
     #[inline]
     pub(crate) fn whole_size(&self) -> usize {
-        let small = self.kind.may_be_small() && self.count <= u16::MAX.into();
+        let counts = match self.notify {
+            None => self.count <= u16::MAX.into(),
+            Some(counter) => self.count <= u8::MAX.into() && counter <= u8::MAX.into(),
+        };
+        let small = self.kind.may_be_small() && counts;
         if small { Header::SMALL_SIZE } else { Header::SIZE }
     }
 
@@ -249,6 +264,10 @@ impl Header {
         out[0] = self.kind as u8 | SMALL;
         out[1] = self.tag;
         out[2..4].copy_from_slice(&(self.count as u16).to_le_bytes());
+        if let Some(counter) = self.notify {
+            out[0] |= NOTIFIES;
+            out[3] = counter as u8;
+        }
         out[4..8].copy_from_slice(&self.context.to_le_bytes());
         out[8..16].copy_from_slice(&self.operation.to_le_bytes());
         out[16..24].copy_from_slice(&self.displacement.to_le_bytes());
@@ -279,6 +298,10 @@ impl Header {
         let mut out = [0; Header::SIZE];
         out[0] = self.kind as u8;
         out[1] = self.tag;
+        if let Some(counter) = self.notify {
+            out[0] |= NOTIFIES;
+            out[2..4].copy_from_slice(&counter.to_le_bytes());
+        }
         out[4..8].copy_from_slice(&self.context.to_le_bytes());
         out[8..16].copy_from_slice(&self.operation.to_le_bytes());
         out[16..24].copy_from_slice(&self.displacement.to_le_bytes());
@@ -336,7 +359,9 @@ impl<'a> Frame<'a> {
     /// Decodes a frame; `None` if it is too short or of an unknown kind.
     pub(crate) fn decode(bytes: &'a [u8]) -> Option<Frame<'a>> {
         let code = *bytes.first()?;
-        let kind = Kind::from_wire(code & !SMALL)?;
+        let Some(kind) = Kind::from_wire(code & !SMALL) else {
+            return Frame::decode_notifying(bytes);
+        };
         let word32 = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let word64 = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         if code & SMALL != 0 {
@@ -352,6 +377,7 @@ impl<'a> Frame<'a> {
                 length: data.len() as u64,
                 signature: word64(32)?.into(),
                 small: true,
+                notify: None,
             };
             Some(Frame::Long(header, data))
         } else if kind.is_long() {
@@ -366,6 +392,7 @@ impl<'a> Frame<'a> {
                 length: word64(40)?,
                 signature: u128::from_le_bytes(bytes.get(48..64)?.try_into().ok()?),
                 small: false,
+                notify: None,
             };
             Some(Frame::Long(header, &bytes[Header::SIZE..]))
         } else {
@@ -373,6 +400,34 @@ impl<'a> Frame<'a> {
                 Brief { kind, context: word32(4)?, operation: word64(8)?, value: word64(16)? };
             Some(Frame::Short(brief, bytes.get(Brief::SIZE..)?))
         }
+    }
+
+    /// Decodes a frame whose kind has the bit of an operation that notifies its target.
+    #[inline(never)]
+    fn decode_notifying(bytes: &'a [u8]) -> Option<Frame<'a>> {
+        let code = *bytes.first()?;
+        let plain = code & !NOTIFIES;
+        let kind = Kind::from_wire(plain & !SMALL)?;
+        if plain == code || !kind.may_notify() {
+            return None;
+        }
+        // The header is that of the same operation without the bit, but for two bytes.
+        let mut words = [0; Header::SIZE];
+        let size = if plain & SMALL != 0 { Header::SMALL_SIZE } else { Header::SIZE };
+        words[..size].copy_from_slice(bytes.get(..size)?);
+        words[0] = plain;
+        let Some(Frame::Long(header, _)) = Frame::decode(&words[..size]) else { return None };
+        let data = &bytes[size..];
+        let header = match header.small {
+            true => Header {
+                count: words[2].into(),
+                length: data.len() as u64,
+                notify: Some(words[3].into()),
+                ..header
+            },
+            false => Header { notify: Some(u16::from_le_bytes([words[2], words[3]])), ..header },
+        };
+        Some(Frame::Long(header, data))
     }
 }
 
@@ -395,6 +450,7 @@ mod tests {
             length: 9,
             signature: 10,
             small: false,
+            notify: None,
         };
         let bytes = header.encode();
         assert_eq!(bytes[..8], [4, 2, 0, 0, 1, 2, 3, 4]);
@@ -432,10 +488,42 @@ mod tests {
         assert_eq!(Header { count: 0x1_0000, ..header }.whole_size(), Header::SIZE);
         assert_eq!(Header::new(Kind::Define).whole_size(), Header::SIZE);
         for kind in 0x80..=u8::MAX {
-            let small = Kind::from_wire(kind & 0x7f).is_some_and(Kind::may_be_small);
+            let notifies = kind & NOTIFIES != 0;
+            let of = Kind::from_wire(kind & 0x3f);
+            let small = of.is_some_and(|of| of.may_be_small() && (of.may_notify() || !notifies));
             let frame = |length| Frame::decode(&[kind; 40][..length]).is_some();
             assert!((1..40).all(|length| !frame(length)), "{kind}");
             assert_eq!(frame(40), small, "{kind}");
+        }
+    }
+
+    #[test]
+    fn operations_that_notify_are_pinned() {
+        let small = Header {
+            count: 6,
+            context: 1,
+            displacement: -2,
+            length: 2,
+            notify: Some(255),
+            small: true,
+            ..Header::new(Kind::Put)
+        };
+        let mut bytes = vec![7; small.whole_size() + 2];
+        small.encode_whole(&mut bytes[..40]);
+        assert_eq!(bytes[..8], [0xc4, 0, 6, 255, 1, 0, 0, 0]);
+        assert_eq!(Frame::decode(&bytes), Some(Frame::Long(small, &[7, 7])));
+        // The header is long if the count or the counter exceeds 8 bits.
+        let long = Header { count: 256, small: false, ..small };
+        assert_eq!(long.whole_size(), Header::SIZE);
+        let far = Header { notify: Some(0x0102), small: false, ..small };
+        let bytes = far.encode();
+        assert_eq!((far.whole_size(), &bytes[..4]), (Header::SIZE, &[0x44, 0, 2, 1][..]));
+        assert_eq!(Frame::decode(&bytes), Some(Frame::Long(far, &[])));
+        let text = "Put window 1 operation 0 displacement -2 count 6 form 0: notifies counter 258 \
+                    (64 + 0 bytes)";
+        assert_eq!(describe(&bytes).unwrap().to_string(), text);
+        for kind in [Kind::Swap, Kind::Reply, Kind::Define, Kind::Ack] {
+            assert_eq!(Frame::decode(&[kind as u8 | NOTIFIES; 64]), None, "{kind:?}");
         }
     }
 

@@ -10,6 +10,7 @@ use longshore_transport::{Link, LinkError, Refused};
 use shipable::SharedProgram;
 use zeroize::Zeroizing;
 
+use crate::engine::notified::Due;
 use crate::engine::operation::Operation;
 use crate::error::{Error, ErrorKind, conversion};
 use crate::memory::Lease;
@@ -104,6 +105,8 @@ pub(crate) enum Purpose {
     Operation(Kind, Operation),
     /// The stream is the data of the message of this number.
     Message(u64),
+    /// The stream is the data of a peer's operation that notifies this rank once they are read.
+    Notify(Due),
 }
 
 /// Bytes of the largest buffer that the target keeps for the next operation that fetches.
@@ -147,6 +150,11 @@ impl Outgoing {
             phase: Phase::Waiting,
             purpose: Purpose::None,
         }
+    }
+
+    /// The entry, for another purpose.
+    pub(in crate::engine) fn with_purpose(self, purpose: Purpose) -> Outgoing {
+        Outgoing { purpose, ..self }
     }
 
     /// Whether the entry may change places with another such entry: a put or get, of which no frame

@@ -121,6 +121,15 @@ pub(crate) fn reach(
     Ok(Reach { base, bytes: (start, end) })
 }
 
+/// Finds the notification counter with an index, of `number` counters.
+///
+/// # Errors
+/// There is none (rule 31).
+pub(crate) fn check_counter(index: i32, number: u16) -> Result<u16> {
+    let counter = u16::try_from(index).ok().filter(|counter| *counter < number);
+    counter.ok_or_else(|| ErrorKind::Counter { index, number }.into())
+}
+
 impl Exposure {
     /// Takes the window's accumulate lock.
     pub(super) fn lock_accumulates(&self) -> Briefly<'_> {
@@ -172,6 +181,9 @@ impl Exposure {
         if header.kind != Kind::Get && !no_op && self.control.is_no_put() {
             return Err(ErrorKind::Epoch(NO_PUT).into());
         }
+        if let Some(counter) = header.notify {
+            check_counter(counter.into(), self.control.notifications())?;
+        }
         let reach = self.reach(header, form, architecture)?;
         if !form.hash(header.count).is_some_and(|hash| header.is_signed(hash)) {
             let there = Items { count: header.count, form: &form.form, text: &form.form };
@@ -211,6 +223,13 @@ impl Exposures {
     #[inline]
     pub(in crate::engine) fn get(&self, window: u32) -> Option<&Arc<Exposure>> {
         self.0.get(&window)
+    }
+
+    /// Raises a notification counter of this rank. A window that is freed has none.
+    pub(in crate::engine) fn notify(&self, window: u32, counter: u16) {
+        if let Some(exposure) = self.get(window) {
+            exposure.control.notify(exposure.control.rank(), counter);
+        }
     }
 
     /// Counts a peer's `Post` or `Complete` in the control block of a window. A window that is

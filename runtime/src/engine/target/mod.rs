@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use shipable::{Partial, SharedProgram};
 
+use super::notified::Due;
 use super::outbox::{InlineBytes, Outbox, Outgoing, Source};
 use super::peers::{PeerTable, Peers};
 use super::reply::{acknowledge, refusal, reply, reply_bytes};
@@ -33,7 +34,7 @@ pub(super) use accumulate::{Accumulate, CompareAndSwap};
 pub(crate) use attachments::{Addresses, Attachments};
 pub(super) use exposure::Exposures;
 pub use exposure::Policy;
-pub(crate) use exposure::{Exposure, Measures, Opened, reach};
+pub(crate) use exposure::{Exposure, Measures, Opened, check_counter, reach};
 pub(super) use forms::LONGEST as LONGEST_FORM;
 use forms::{ReceivedForm, ReceivedForms};
 pub(super) use recent::Fetched;
@@ -53,6 +54,13 @@ pub(super) struct Target {
 struct Origin {
     forms: ReceivedForms,
     recents: Recents,
+}
+
+/// The end of a peer's operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Done,
+    Refused,
 }
 
 /// A peer's operation that has passed all checks.
@@ -155,7 +163,7 @@ impl Target {
     }
 
     /// Takes in a put, accumulate or fetching accumulate whose data are all in its frame. Returns
-    /// false, and does nothing, for other frames.
+    /// `None`, and does nothing, for other frames.
     pub(super) fn handle_whole(
         &mut self,
         peer: u32,
@@ -163,18 +171,21 @@ impl Target {
         data: &[u8],
         peers: &Peers,
         out: &mut Outbox,
-    ) -> bool {
+    ) -> Option<Outcome> {
         let outcome = match header.kind {
             Kind::Put => self.put(peer, header, data, peers).map(|()| None),
             Kind::Accumulate | Kind::Fetch => self.accumulate(peer, header, data, peers),
-            _ => return false,
+            _ => return None,
         };
         match outcome {
             Ok(Some(fetched)) => out.push(peer, reply_bytes(header, fetched)),
             Ok(None) => acknowledge(peer, header, out),
-            Err(error) => self.refuse(peer, header, &error, peers, out),
+            Err(error) => {
+                self.refuse(peer, header, &error, peers, out);
+                return Some(Outcome::Refused);
+            }
         }
-        true
+        Some(Outcome::Done)
     }
 
     fn put(&self, peer: u32, header: &Header, data: &[u8], peers: &Peers) -> Result<()> {
@@ -200,7 +211,8 @@ impl Target {
     /// Takes in a get: its answer is packed at once if it is short, otherwise as it is sent.
     pub(super) fn handle_get(&self, peer: u32, header: &Header, peers: &Peers, out: &mut Outbox) {
         match self.admit_get(peer, header, peers) {
-            Ok(reply) => out.push(peer, reply),
+            // Its memory is read as the answer is sent.
+            Ok(reply) => out.push(peer, reply.with_purpose(Due::purpose(Due::of(peer, header)))),
             Err(error) => self.refuse(peer, header, &error, peers, out),
         }
     }

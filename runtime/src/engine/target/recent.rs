@@ -138,6 +138,8 @@ impl Recent {
             return None;
         }
         match header.kind {
+            // The memory is read after the return, and only then may a notification be given.
+            Kind::Get if header.notify.is_some() => None,
             Kind::Get => span.covers(at, end).then_some(Some(Fetched::Memory(span, at, length))),
             Kind::Put => (given == length && span.write(at, data)).then_some(None),
             Kind::Accumulate | Kind::Fetch if given == length && span.covers(at, end) => {

@@ -7,6 +7,7 @@ mod attach;
 mod epoch;
 mod fetched;
 mod local;
+mod notify;
 mod raw;
 mod request;
 mod window;

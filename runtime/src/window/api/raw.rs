@@ -8,6 +8,8 @@
 //! [`Raw`] describes how long an operation may use its memory.
 #![allow(unsafe_code)]
 
+mod notify;
+
 use std::panic::Location;
 
 use shipable::reduce::Op;

@@ -45,7 +45,7 @@ pub(super) fn agree(
     offer.key = registered.as_ref().map(Registered::key);
     let is_first = process.hosts().first_beside(group, process.me().rank);
     if is_first == communicator.rank() as u32 {
-        match allocate_control(communicator, ranges) {
+        match allocate_control(communicator, info, ranges) {
             Ok(control) => offer.control = Some(control),
             Err(error) => _ = offer.error.get_or_insert(told(&error)),
         }
@@ -93,6 +93,7 @@ pub(super) fn agree(
 /// are all here.
 fn allocate_control(
     communicator: &Communicator,
+    info: &Info,
     ranges: &mut Vec<Range>,
 ) -> Result<(Extent, Option<Extent>)> {
     let (process, group) = (communicator.process(), communicator.group());
@@ -104,5 +105,5 @@ fn allocate_control(
     };
     let all_here = process.hosts().hold(group);
     let barrier = all_here.then(|| allocate(Barrier::bytes(size))).transpose()?;
-    Ok((allocate(Control::bytes(size))?, barrier))
+    Ok((allocate(Control::bytes(size, info.max_num_notify))?, barrier))
 }

@@ -44,7 +44,7 @@ pub(super) fn build(
     info: &Info,
 ) -> Result<Core> {
     let (process, rank) = (communicator.process(), communicator.rank() as u32);
-    let (control, meeting) = control(communicator, window, offers)?;
+    let (control, meeting) = control(communicator, window, offers, info)?;
     let Contribution { ground, measures, part, paged, pointed, .. } = contribution;
     let (exposed, shared) = place(communicator, ground, measures, offers)?;
     let flavor = offers[rank as usize].flavor;
@@ -90,6 +90,7 @@ fn control(
     communicator: &Communicator,
     window: u32,
     offers: &[Offer],
+    info: &Info,
 ) -> Result<(Arc<Control>, Meeting)> {
     let (process, group) = (communicator.process(), communicator.group());
     let rank = communicator.rank() as u32;
@@ -100,7 +101,8 @@ fn control(
         true => Meeting::Flags(process.barrier_at(barrier, group, rank)?.of_window(window)),
         false => Meeting::Messages(Venue::Window(window)),
     };
-    let control = Control::new(process.segment(), Range { offset, len }, group, rank)?;
+    let (place, notifications) = (Range { offset, len }, info.max_num_notify);
+    let control = Control::new(process.segment(), place, group, rank, notifications)?;
     Ok((Arc::new(control.ok_or_else(missing)?), meeting))
 }
 

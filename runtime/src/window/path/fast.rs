@@ -8,7 +8,9 @@ use shipable::Element;
 use shipable::reduce::Op;
 
 use super::direct::{PIECE, combine};
+use crate::control::Control;
 use crate::memory::Span;
+use crate::notification::Notification;
 use crate::origin::What;
 use crate::types::{TargetType, Type};
 use crate::window::claim::allow;
@@ -47,6 +49,33 @@ pub(in crate::window) fn locked<R>(
 ) -> Option<R> {
     allow(parts, target).ok()?;
     attempt()
+}
+
+/// A counter of a target that this rank raises itself.
+pub(in crate::window) struct Counter<'a> {
+    control: &'a Control,
+    owner: u32,
+    notification: Notification<'a>,
+}
+
+/// The counter with an index, if the target is mapped.
+#[inline(always)]
+pub(in crate::window) fn counter(parts: &Parts, target: i32, index: i32) -> Option<Counter<'_>> {
+    let target = parts.peers().get(target)?;
+    target.mapping.get()?;
+    let (control, owner) = (parts.peers().control(), target.rank);
+    let index = u16::try_from(index).ok().filter(|index| *index < control.notifications())?;
+    Some(Counter { control, owner, notification: control.notification(owner, index) })
+}
+
+impl Counter<'_> {
+    /// Raises it, after an operation.
+    #[inline(always)]
+    pub(in crate::window) fn raise(&self) {
+        if self.notification.raise() {
+            self.control.wake_owner(self.owner);
+        }
+    }
 }
 
 /// A put or get.

@@ -27,16 +27,17 @@ pub(super) fn carry_out(
     checked: Checked<'_>,
     ticket: Option<Arc<Ticket>>,
 ) -> Result<Progress> {
-    let Checked { action, target, count, target_type, displacement, bytes, .. } = checked;
+    let Checked { action, target, count, target_type, displacement, bytes, notify, .. } = checked;
     let (process, kind) = (parts.process(), action.kind());
     let (length, source) = source(parts, action, checked.origin, checked.compare)?;
-    if kind == Kind::Put && length == 0 {
+    let is_moot = |length| length == 0 && notify.is_none();
+    if kind == Kind::Put && is_moot(length) {
         return Ok(Progress::Done);
     }
     if let (Kind::Get, Some(Operand { elements, .. })) = (kind, &checked.result) {
         // Lowered now, so that a type that can't be is refused by this call.
         let program = elements.datatype.program(&target.architecture)?;
-        if program.stream_length(elements.count)? == 0 {
+        if is_moot(program.stream_length(elements.count)?) {
             return Ok(Progress::Done);
         }
     }
@@ -51,6 +52,9 @@ pub(super) fn carry_out(
     parts.flight().lend();
     state.define(target.peer, target_type)?;
     state.note_call(target.peer, parts.checking().caller());
+    if notify.is_some() {
+        state.note_notifying(target.peer);
+    }
     let number = parts.flight().ledger().issue(target.peer);
     let operation = parts.operation(target.peer, number);
     // A fetch is answered by its number anyway.
@@ -74,6 +78,7 @@ pub(super) fn carry_out(
         signature: signature.map_or(0, |signature| signature.hash),
         length,
         tag: action.code() | if by_number { BY_NUMBER } else { 0 },
+        notify,
         ..Header::new(kind)
     };
     let purpose = match kind {
@@ -230,7 +235,9 @@ pub(super) fn send(
     let (bytes, header) = frame.place(target, action, displacement)?;
     let operands = u64::from(origin.is_some()) + u64::from(compare.is_some());
     let length = operands * frame.len;
-    let header = Header { context: parts.id(), length, ..header };
+    // The memo knows only operations whose counter the window has.
+    let notify = operation.notify.map(|index| index as u16);
+    let header = Header { context: parts.id(), length, notify, ..header };
     let fill = |data: &mut [u8]| {
         let (first, second) = data.split_at_mut(match compare {
             Some(_) => frame.len as usize,

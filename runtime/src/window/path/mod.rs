@@ -20,7 +20,7 @@ use super::operation::{Action, Checked, Operation};
 use super::parts::Parts;
 use super::peers::Target;
 use super::waiting::await_target;
-use crate::engine::{State, Ticket};
+use crate::engine::{State, Ticket, check_counter};
 use crate::error::Result;
 use crate::job::Activity;
 use crate::route::Route;
@@ -42,13 +42,19 @@ pub(super) fn carry_out(
     key: Option<Key>,
 ) -> Result<Progress> {
     checked.permit.used();
-    if checked.is_empty() {
-        return Ok(Progress::Done);
-    }
+    let checked = match (checked.is_empty(), checked.notify) {
+        (true, None) => return Ok(Progress::Done),
+        (true, Some(_)) => checked.bare(),
+        (false, _) => checked,
+    };
     match checked.target.route {
         Route::Direct => {
             if let Some(reached) = direct::reach(parts, &checked)? {
-                return direct::carry_out(parts, &checked, &reached, key);
+                let done = direct::carry_out(parts, &checked, &reached, key)?;
+                if let Some(counter) = checked.notify {
+                    parts.peers().control().notify(checked.target.rank, counter);
+                }
+                return Ok(done);
             }
             if checked.target.paged && !matches!(checked.action, Action::Put | Action::Get) {
                 return accumulate_partly(parts, checked, ticket);
@@ -56,8 +62,10 @@ pub(super) fn carry_out(
         }
         Route::Rdma => {
             note(parts, &checked, key, Means::Registered);
-            // An operation with a ticket may use other memory than its lender's.
-            if ticket.is_none() && checked.is_lent() && rdma::carry_out(parts, &checked)? {
+            // An operation with a ticket may use other memory than its lender's. One that notifies
+            // goes with its notification.
+            let is_plain = ticket.is_none() && checked.notify.is_none();
+            if is_plain && checked.is_lent() && rdma::carry_out(parts, &checked)? {
                 return Ok(Progress::Started);
             }
         }
@@ -101,6 +109,11 @@ pub(super) fn again(
         Some(permit) => permit,
         None => allow(parts, target).ok()?,
     };
+    let control = parts.peers().control();
+    let notify = match operation.notify {
+        None => None,
+        Some(index) => Some(check_counter(index, control.notifications()).ok()?),
+    };
     let key = Key::of(parts.process().names(), target, operation)?;
     let slot = parts.memo().of(&key, operation.action);
     let prepared = slot.borrow();
@@ -110,7 +123,13 @@ pub(super) fn again(
             drop(prepared);
             frame(parts, target, slot, key, operation, waiter)?
         }
-        direct => direct::again(parts, target, direct, operation)?,
+        direct => {
+            let done = direct::again(parts, target, direct, operation)?;
+            if let Some(counter) = notify {
+                control.notify(target.rank, counter);
+            }
+            done
+        }
     };
     permit.used();
     Some(progress)

@@ -145,12 +145,15 @@ pub(super) fn again(
     if !message::may_go(parts, target) {
         return None;
     }
-    let is_transfer = matches!(operation.action, Action::Put | Action::Get);
+    // An operation that notifies goes as a frame, with its notification.
+    let is_transfer =
+        operation.notify.is_none() && matches!(operation.action, Action::Put | Action::Get);
     if is_transfer && frame.len >= DENSE {
         return start_run(parts, target, frame, operation);
     }
     let pace = parts.flight().pace(target.peer);
-    if operation.action == Action::Put
+    if is_transfer
+        && operation.action == Action::Put
         && pace == Pace::Alone
         && write_run(parts, target, frame, operation).is_some()
     {

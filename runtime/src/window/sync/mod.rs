@@ -4,5 +4,6 @@
 pub(super) mod fence;
 pub(super) mod flush;
 pub(super) mod lock;
+pub(super) mod notify;
 pub(super) mod poison;
 pub(super) mod pscw;

@@ -1,0 +1,132 @@
+//! A notification counter in shared memory: any rank raises it, and its owner waits for a value,
+//! asleep if it has to wait long.
+//!
+//! ```text
+//!    0  u32  count << 1 | asleep    the low 31 bits of the count
+//!    4  u32  wraps                  how often these bits have begun again at 0
+//! ```
+//!
+//! A rank raises the counter by one atomic addition to the first word. Whoever adds the last count
+//! before 0 counts the wrap as well. So the count has 63 bits, and no machine needs an atomic of 64
+//! bits. Between the two additions the count seems too low. It never falls, so the owner keeps the
+//! last value that it has read, and doesn't believe a lower one.
+//!
+//! An owner that goes to sleep sets the low bit. Every rank that raises the counter then rings it,
+//! until the owner clears the bit.
+//!
+//! Only ranks of the owner's representation share the words, so they have its byte order. The owner
+//! raises the counter itself for all other ranks.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const ASLEEP: u32 = 1;
+const ONE: u32 = 2;
+
+/// The bits of the count in the first word.
+const LOW: u32 = 31;
+
+/// Bytes between two counters: a cache line, so that origins of different counters don't meet.
+pub(crate) const STRIDE: u64 = 64;
+
+/// A counter.
+#[derive(Clone, Copy)]
+pub(crate) struct Notification<'a> {
+    pub count: &'a AtomicU32,
+    pub wraps: &'a AtomicU32,
+}
+
+impl Notification<'_> {
+    /// Adds one. All that the caller wrote before is visible to an owner that reads the new count,
+    /// and all that it read before was read. Returns true if the owner sleeps and the caller has to
+    /// ring it.
+    #[inline(always)]
+    pub(crate) fn raise(self) -> bool {
+        // Pairs with the loads in `read` and the exchange in `arm`.
+        let before = self.count.fetch_add(ONE, Ordering::AcqRel);
+        if before >= u32::MAX - ASLEEP {
+            self.wraps.fetch_add(1, Ordering::Release);
+        }
+        before & ASLEEP != 0
+    }
+
+    /// The count, at least `last`: what the owner read last.
+    #[inline]
+    pub(crate) fn read(self, last: u64) -> u64 {
+        loop {
+            let wraps = self.wraps.load(Ordering::Acquire);
+            let count = self.count.load(Ordering::Acquire);
+            // A wrap that was counted is seen in the count as well, so only an older one is wrong.
+            if self.wraps.load(Ordering::Acquire) == wraps {
+                return last.max(u64::from(wraps) << LOW | u64::from(count >> 1));
+            }
+        }
+    }
+
+    /// Marks the owner as asleep: whoever raises the counter from here on rings it. The owner reads
+    /// the count once more before it sleeps.
+    pub(crate) fn arm(self) {
+        self.count.fetch_or(ASLEEP, Ordering::AcqRel);
+    }
+
+    /// The owner sleeps no more.
+    pub(crate) fn disarm(self) {
+        self.count.fetch_and(!ASLEEP, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(count: u32, wraps: u32, body: impl FnOnce(Notification<'_>)) {
+        let (count, wraps) = (AtomicU32::new(count), AtomicU32::new(wraps));
+        body(Notification { count: &count, wraps: &wraps });
+    }
+
+    #[test]
+    fn a_sleeper_is_rung_until_it_wakes() {
+        with(0, 0, |counter| {
+            assert!(!counter.raise());
+            counter.arm();
+            assert!(counter.raise() && counter.raise());
+            counter.disarm();
+            assert!(!counter.raise());
+            assert_eq!(counter.read(0), 4);
+        });
+    }
+
+    #[test]
+    fn a_count_passes_31_bits() {
+        let most = u32::MAX - ASLEEP;
+        for asleep in [0, ASLEEP] {
+            with(most | asleep, 2, |counter| {
+                assert_eq!(counter.read(0), (3 << LOW) - 1);
+                assert_eq!(counter.raise(), asleep != 0);
+                assert_eq!(counter.read(0), 3 << LOW);
+                assert_eq!(counter.count.load(Ordering::Relaxed), asleep);
+            });
+        }
+        // A rank has begun the low bits again, and not counted the wrap yet.
+        with(ONE, 2, |counter| assert_eq!(counter.read((3 << LOW) - 1), (3 << LOW) - 1));
+    }
+
+    #[test]
+    fn raises_of_several_threads_all_count() {
+        const EACH: u32 = 10_000;
+        with(u32::MAX - EACH, 0, |counter| {
+            let start = counter.read(0);
+            let mut last = start;
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| (0..EACH).for_each(|_| _ = counter.raise()));
+                }
+                while last < start + 4 * u64::from(EACH) {
+                    let next = counter.read(last);
+                    assert!(next >= last);
+                    last = next;
+                }
+            });
+            assert_eq!(counter.read(last), start + 4 * u64::from(EACH));
+        });
+    }
+}
