@@ -1,6 +1,9 @@
 //! Reports of `--check` on rules 7, 8, 9, 22 and 23, and programs without reports, between like and
 //! unlike ranks.
 
+#[path = "checks/notify.rs"]
+mod notify;
+
 use std::time::Duration;
 
 use longshore::job::Checking;

@@ -186,37 +186,35 @@ fn operations_without_data_notify_too() {
     });
 }
 
-/// More counters, and more elements, than a small header has bits for.
+/// Counters and counts of which some are more than a small header has bits for.
 #[test]
 fn each_counter_of_many_counts_for_itself() {
+    const COUNTERS: [i32; 7] = [0, 1, 254, 255, 256, 511, 599];
+    const COUNTS: [i64; 5] = [0, 1, 255, 256, 600];
     everywhere(2, |rank| {
-        const COUNTERS: i32 = 600;
         let (next, _) = neighbours(rank);
         let byte = rank.type_of::<u8>().unwrap();
         let window = Window::allocate(rank.world(), 600, 1, &counters(600)).unwrap();
-        assert_eq!(window.num_notify(), COUNTERS);
+        assert_eq!(window.num_notify(), 600);
         let data = [7u8; 600];
         window
             .lock_all(|epoch| {
-                for counter in 0..COUNTERS {
-                    // The 256th element and counter take a long header.
-                    let count = i64::from(counter % 300);
-                    let data = &data[..count as usize];
-                    for _ in 0..=counter % 3 {
-                        epoch.put_notify(data, next, 0, count, &byte, counter)?;
+                for (at, counter) in COUNTERS.into_iter().enumerate() {
+                    for count in COUNTS.into_iter().take(at % 5 + 1) {
+                        let (data, op) = (&data[..count as usize], Op::Replace);
+                        epoch.accumulate_notify(data, next, 0, count, &byte, op, counter)?;
                     }
                 }
                 Ok(())
             })
             .unwrap();
-        for counter in 0..COUNTERS {
-            let due = counter as u64 % 3 + 1;
+        for (at, counter) in COUNTERS.into_iter().enumerate() {
+            let due = at as u64 % 5 + 1;
             assert_eq!(window.wait_notify(counter, due).unwrap(), due, "{counter}");
         }
         rank.world().barrier().unwrap();
-        for counter in 0..COUNTERS {
-            assert_eq!(window.notify_value(counter).unwrap(), counter as u64 % 3 + 1);
-        }
+        let all: u64 = (0..600).map(|counter| window.notify_value(counter).unwrap()).sum();
+        assert_eq!(all, 1 + 2 + 3 + 4 + 5 + 1 + 2);
         window.free().unwrap();
     });
 }

@@ -286,11 +286,10 @@ impl History {
     /// The window's owner has read the counter that an operation raised. `seen` is the owner, and
     /// its clock number.
     pub(crate) fn see(&mut self, origin: u32, number: u64, seen: (u32, u64)) {
-        let of_origin = self.pending.range((origin, 0)..=(origin, u64::MAX));
-        for (_, age) in of_origin {
-            if let Some(access) = self.accesses.get_mut(age).filter(|it| it.number == number) {
-                access.seen = Some(seen);
-            }
+        // It is among the last ones, and its origin may have seen it complete already.
+        let mut latest = self.accesses.values_mut().rev();
+        if let Some(access) = latest.find(|it| (it.origin, it.number) == (origin, number)) {
+            access.seen = Some(seen);
         }
     }
 
