@@ -115,7 +115,7 @@ static int measure(const case_t *c, double *took) {
     static const char *local[] = {"pack", "unpack", "copy", "commit", "define"};
     static const char *remote[] = {"put_latency", "get_latency", "acc_latency", "get_acc_latency", "fop_latency",
                                    "cas_latency", "put_bw", "get_bw", "put_bibw", "get_bibw", "put_mr", "get_mr",
-                                   "sync", "computing"};
+                                   "put_pingpong", "sync", "computing"};
     for (size_t i = 0; i < sizeof local / sizeof *local; i++)
         if (!strcmp(c->bench, local[i])) return measure_datatype(c, took);
     for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)

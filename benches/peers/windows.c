@@ -12,8 +12,8 @@ enum {
     CHECKS = 3,
 };
 
-typedef enum { FLUSH, FLUSH_LOCAL, LOCK, LOCK_SHARED, LOCK_ALL, FENCE, PSCW, SYNCS } sync_t;
-static const char *const syncs[SYNCS] = {"flush", "flush_local", "lock", "lock_shared", "lock_all", "fence", "pscw"};
+typedef enum { FLUSH, FLUSH_LOCAL, LOCK, LOCK_SHARED, LOCK_ALL, FENCE, PSCW, NOTIFY, SYNCS } sync_t;
+static const char *const syncs[SYNCS] = {"flush", "flush_local", "lock", "lock_shared", "lock_all", "fence", "pscw", "notify"};
 
 /* A bench. The operations of one synchronisation use contiguous slots, one for each. */
 typedef struct {
@@ -75,6 +75,7 @@ typedef int work_t(const bench_t *b, int calls);
                         TRY(MPI_Win_complete(window)); TRY(MPI_Win_wait(window))) \
             else BATCHES(TRY(MPI_Win_start(group, 0, window)), CALL, TRY(MPI_Win_complete(window))) \
             break; \
+        case NOTIFY: BATCHES(, CALL, TRY(MPI_Win_flush(other, window))) break; \
         case SYNCS: break; \
         } \
         return code; \
@@ -87,6 +88,22 @@ WORK(get_accumulate, MPI_Get_accumulate(origin + at, count, type, result + at, c
 WORK(fetch_and_op, MPI_Fetch_and_op(origin + at, result + at, type, other, there + at, MPI_SUM, window))
 WORK(compare_and_swap, MPI_Compare_and_swap(origin + at, zero, result + at, type, other, there + at, window))
 WORK(nothing, MPI_SUCCESS)
+
+/* A put of which the target learns, and one back: MPI has no notification, so an empty message after
+ * the flush takes its place. */
+static int pingpong(const bench_t *b, int calls) {
+    int code = MPI_SUCCESS;
+    for (int i = 0; i < calls; i++)
+        for (int turn = 0; turn < 2; turn++) {
+            if (turn == b->rank) {
+                TRY(put(b, 1));
+                TRY(MPI_Send(NULL, 0, MPI_CHAR, b->other, 0, MPI_COMM_WORLD));
+            } else {
+                TRY(MPI_Recv(NULL, 0, MPI_CHAR, b->other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            }
+        }
+    return code;
+}
 
 static const struct {
     const char *bench;
@@ -105,6 +122,7 @@ static const struct {
     {"get_bibw", get, 1, 1},
     {"put_mr", put, 0, 1},
     {"get_mr", get, 0, 1},
+    {"put_pingpong", pingpong, 1, 0},
     {"sync", nothing, 0, 0},
     {"computing", put, 0, 0},
 };
@@ -122,15 +140,17 @@ static int serve(const bench_t *b, int calls) {
     return code;
 }
 
+static int in_lock_all(const bench_t *b) { return b->sync <= FLUSH_LOCAL || b->sync == NOTIFY; }
+
 /* Opens the epoch that contains all rounds. */
 static int open_epoch(const bench_t *b) {
     if (b->sync == FENCE) return MPI_Win_fence(0, b->window);
-    return b->sync <= FLUSH_LOCAL ? MPI_Win_lock_all(0, b->window) : MPI_SUCCESS;
+    return in_lock_all(b) ? MPI_Win_lock_all(0, b->window) : MPI_SUCCESS;
 }
 
 static int close_epoch(const bench_t *b) {
     if (b->sync == FENCE) return MPI_Win_fence(MPI_MODE_NOSUCCEED, b->window);
-    return b->sync <= FLUSH_LOCAL ? MPI_Win_unlock_all(b->window) : MPI_SUCCESS;
+    return in_lock_all(b) ? MPI_Win_unlock_all(b->window) : MPI_SUCCESS;
 }
 
 /* This rank's part of a round of `calls` calls. */
@@ -277,8 +297,9 @@ static int measure_rounds(const bench_t *b, work_t *work, double *took) {
         MPI_Barrier(MPI_COMM_WORLD);
         double start = microseconds();
         bad |= wrong(one_round(b, work, b->c->calls), b->c->bench);
-        if (b->both) MPI_Barrier(MPI_COMM_WORLD);
+        if (b->both && work != pingpong) MPI_Barrier(MPI_COMM_WORLD);
         took[rounds_done] = (microseconds() - start) / b->c->calls;
+        if (work == pingpong) took[rounds_done] /= 2;
     }
     return anywhere(bad | wrong(close_epoch(b), b->c->sync));
 }
@@ -299,6 +320,7 @@ int measure_rma(const case_t *c, double *took) {
     if (strcmp(c->arch[0], "native") || strcmp(c->arch[1], "native")) return unable("no operations between %s and %s", c->arch[0], c->arch[1]);
     if (!strcmp(c->route, "message") && (!strcmp(c->window, "allocate") || !strcmp(c->window, "shared")))
         return unable("these windows always use shared memory: compare with --window create");
+    if (b.sync == NOTIFY && works[at].work != pingpong) return unable("MPI-5.0 has no operations that notify");
     if (make_elements(c, &b.of)) return 1;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);

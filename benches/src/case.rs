@@ -85,6 +85,9 @@ words! {
         PutMr = "put_mr",
         /// The rate of gets, with [`IN_FLIGHT`] gets to each synchronisation.
         GetMr = "get_mr",
+        /// A put of which the target learns, and one back, halved. With `sync=flush` the target
+        /// learns it by an empty message after the flush.
+        PutPingpong = "put_pingpong",
         /// A synchronisation without an operation.
         Sync = "sync",
         /// A put and flush to a rank that computes for 200 ms without calling the library. If the
@@ -169,6 +172,8 @@ words! {
         Fence = "fence",
         /// Start and complete at the origin, post and wait at the target.
         Pscw = "pscw",
+        /// A counter at the target, which the operation raises, within one epoch of lock_all.
+        Notify = "notify",
     }
 }
 

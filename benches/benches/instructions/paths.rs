@@ -47,10 +47,11 @@ const DOUBLES: i64 = 4096;
 const VALUE: [f64; 1] = [1.5];
 
 /// The hottest paths: those of the calls that programs make most often.
-pub const PATHS: [Path; 18] = [
+pub const PATHS: [Path; 20] = [
     Path { name: "put 8 B", calls: 10_000, work: Work::Direct(puts) },
     Path { name: "get 8 B", calls: 10_000, work: Work::Direct(gets) },
     Path { name: "put 8 B, flush", calls: 10_000, work: Work::Direct(put_and_flush) },
+    Path { name: "put 8 B, notify", calls: 10_000, work: Work::Direct(put_and_notify) },
     Path { name: "lock, put 8 B, unlock", calls: 10_000, work: Work::Direct(lock) },
     Path { name: "put 8 B, fence", calls: 1000, work: Work::Direct(fence) },
     Path { name: "fetch_and_op", calls: 10_000, work: Work::Direct(fetch_and_op) },
@@ -61,6 +62,11 @@ pub const PATHS: [Path; 18] = [
         name: "put 8 B by message, flush",
         calls: 500,
         work: Work::Message(Architecture::NATIVE, put_and_flush),
+    },
+    Path {
+        name: "put 8 B by message, notify, flush",
+        calls: 500,
+        work: Work::Message(Architecture::NATIVE, put_and_notify_and_flush),
     },
     Path {
         name: "put 2 KiB by message to s390x, flush",
@@ -105,7 +111,8 @@ fn job(
     };
     let ranks = run(2, &options, |rank| {
         let double = rank.type_of::<f64>()?;
-        let mut window = Window::allocate(rank.world(), 8 * DOUBLES, 8, &Info::default())?;
+        let info = Info { max_num_notify: 1, ..Info::default() };
+        let mut window = Window::allocate(rank.world(), 8 * DOUBLES, 8, &info)?;
         work(&mut Side { rank: &rank, window: &mut window, double }, calls)?;
         window.free()?;
         rank.finalize()
@@ -155,6 +162,27 @@ fn flushed(side: &mut Side<'_>, calls: u32, values: &[f64]) -> Result<()> {
     let (double, count) = (&side.double, values.len() as i64);
     side.window.lock_all(|epoch| {
         (0..calls).try_for_each(|_| epoch.flush(1, |epoch| epoch.put(values, 1, 0, count, double)))
+    })
+}
+
+fn put_and_notify(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    if side.waits() {
+        return side.window.wait_notify(0, calls.into()).map(drop);
+    }
+    side.window.lock_all(|epoch| {
+        (0..i64::from(calls))
+            .try_for_each(|at| epoch.put_notify(&VALUE, 1, at % DOUBLES, 1, &side.double, 0))
+    })
+}
+
+fn put_and_notify_and_flush(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    if side.waits() {
+        return Ok(());
+    }
+    let double = &side.double;
+    side.window.lock_all(|epoch| {
+        (0..calls)
+            .try_for_each(|_| epoch.flush(1, |epoch| epoch.put_notify(&VALUE, 1, 0, 1, double, 0)))
     })
 }
 

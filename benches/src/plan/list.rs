@@ -3,7 +3,7 @@
 use longshore::shipable::Committed;
 use longshore::{Architecture, Datatype, Tag};
 
-use super::{LAUNCHES, SINGLES};
+use super::{LATENCIES, LAUNCHES, SINGLES};
 use crate::case::{Bench, By, Case, Flavor, IN_FLIGHT, Sync, Way};
 use crate::types::Named;
 use crate::{Failure, limits};
@@ -108,6 +108,7 @@ impl List {
                 Case { bench, name, bytes, datatype, count: 1, arch, route, ..plain }
             }
             Bench::FopLatency | Bench::CasLatency if datatype != "i64" => return,
+            Bench::Sync if case.sync == Sync::Notify => return,
             Bench::Sync => {
                 let (by, datatype) = (plain.by, plain.datatype);
                 Case { bytes: 8, datatype, count: 1, name: None, by, ..case }
@@ -124,7 +125,12 @@ impl List {
             {
                 return;
             }
-            // By pointer, operations are measured with a flush.
+            // Both are measured by pointer: a notification doesn't end the use of memory.
+            Bench::PutPingpong if !matches!(case.sync, Sync::Flush | Sync::Notify) => return,
+            Bench::PutPingpong => Case { way, by: By::Pointer, ..case },
+            _ if case.sync == Sync::Notify && !LATENCIES.contains(&bench) => return,
+            _ if case.sync == Sync::Notify => Case { way, by: By::Pointer, ..case },
+            // By pointer, other operations are measured with a flush.
             _ if case.by == By::Pointer && !matches!(case.sync, Sync::Flush | Sync::FlushLocal) => {
                 return;
             }

@@ -200,6 +200,9 @@ impl Choice {
             list.sized(&LATENCIES, &few(), &by);
             list.singles(&by);
         }
+        for sync in [Sync::Flush, Sync::Notify] {
+            list.sized(&[Bench::PutPingpong], &few(), &Case { sync, ..Case::default() });
+        }
         list.sized(&BANDWIDTHS, &some(), &Case::default());
         list.sized(&RATES, &self.sizes([1, 8, 64, 1 << 10]), &Case::default());
         let created = Case { window: Flavor::Create, ..Case::default() };
@@ -218,6 +221,9 @@ impl Choice {
             list.sized(&LATENCIES, &few(), by);
             list.singles(by);
             list.sized(&[Bench::PutBw, Bench::GetBw], &few(), by);
+            for sync in [Sync::Flush, Sync::Notify] {
+                list.sized(&[Bench::PutPingpong], &self.sizes([8]), &Case { sync, ..by.clone() });
+            }
             list.sized(&[Bench::Computing], &[8], &Case { window: Flavor::Create, ..by.clone() });
         }
         for by in [&message, &pairs[0]] {
@@ -264,6 +270,7 @@ impl Choice {
         list.sized(&[Bench::CacheLine, Bench::Tcp], &[8], &Case::default());
         for &sync in Sync::ALL {
             list.sized(&[Bench::Sync, Bench::PutLatency], &[8], &Case { sync, ..Case::default() });
+            list.sized(&[Bench::PutPingpong], &[8], &Case { sync, ..Case::default() });
         }
         list.sized(&BANDWIDTHS, &sizes(), &Case::default());
         list.sized(&RATES, &[8], &Case::default());

@@ -143,7 +143,7 @@ impl Pair<'_> {
             Ok(layout) => layout,
             Err(why) => return Ok(Err(Refusal::Unsupported(why))),
         };
-        let both = matches!(case.bench, Bench::PutBibw | Bench::GetBibw);
+        let both = matches!(case.bench, Bench::PutBibw | Bench::GetBibw | Bench::PutPingpong);
         let work = Work {
             case,
             group: self.world.group().incl(&[self.other])?,
@@ -156,6 +156,7 @@ impl Pair<'_> {
             Way::SameLayout => Info::default().set("target_types", "same_layout")?,
             Way::Portable | Way::TypeSend => Info::default(),
         };
+        let info = Info { max_num_notify: 1, ..info };
         let len = work.layout.len();
         let outcome = match case.window {
             Flavor::Allocate => {
@@ -242,7 +243,11 @@ impl Pair<'_> {
     ) -> Result<Outcome, Failure> {
         let filled = || data().filled(&work.layout, ORIGIN);
         match work.case.bench {
-            Bench::PutLatency | Bench::PutBw | Bench::PutBibw | Bench::PutMr => {
+            Bench::PutLatency
+            | Bench::PutBw
+            | Bench::PutBibw
+            | Bench::PutMr
+            | Bench::PutPingpong => {
                 self.timed(window, start, work, &mut Put { target, data: &mut filled()? })
             }
             Bench::GetLatency | Bench::GetBw | Bench::GetBibw | Bench::GetMr => {
@@ -355,6 +360,17 @@ impl Pair<'_> {
         // A target takes no part in passive-target synchronisation.
         let own = if work.active { epochs } else { 0 };
         match work.case.sync {
+            _ if work.case.bench == Bench::PutPingpong => {
+                self.pingpong(window, work, operation, rounds, calls)
+            }
+            Sync::Notify => window.lock_all(|_| {
+                let (calls, own_type) = (window.raw(), &work.layout.own);
+                self.rounds(length, || {
+                    (0..own).try_for_each(|_| operation.notify_pointer(calls, own_type))?;
+                    // Completes them, and has its share in the time.
+                    if work.active { calls.flush(target) } else { Ok(()) }
+                })
+            }),
             Sync::Flush if work.case.by == By::Pointer => window.lock_all(|_| {
                 let (calls, own_type) = (window.raw(), &work.layout.own);
                 self.rounds(length, || {
@@ -416,6 +432,51 @@ impl Pair<'_> {
     }
 }
 
+impl Pair<'_> {
+    /// Runs this rank's part of rounds of puts to the other rank and back. Each rank puts once it
+    /// has learnt of the other's put. Returns half the microseconds of a round trip.
+    fn pingpong<M, O: Operation>(
+        &self,
+        window: &Window<M>,
+        work: &Work,
+        operation: &mut O,
+        rounds: u32,
+        calls: u32,
+    ) -> longshore::Result<Vec<f64>> {
+        let (raw, own_type, first) = (window.raw(), &work.layout.own, self.me == 0);
+        let mut heard = window.notify_value(0)?;
+        let (notifies, mut word) = (work.case.sync == Sync::Notify, [0i8]);
+        let mut tell = || match notifies {
+            true => operation.notify_pointer(raw, own_type),
+            false => {
+                operation.flush_pointer(raw, own_type, 1)?;
+                self.world.send(&[0i8], self.other, 0)
+            }
+        };
+        let mut hear = || match notifies {
+            true => {
+                heard += 1;
+                window.wait_notify(0, heard).map(drop)
+            }
+            false => self.world.recv(&mut word, self.other, 0).map(drop),
+        };
+        window.lock_all(|_| {
+            self.rounds((rounds, 2 * calls, false), || {
+                for _ in 0..calls {
+                    if first {
+                        tell()?;
+                    }
+                    hear()?;
+                    if !first {
+                        tell()?;
+                    }
+                }
+                Ok(())
+            })
+        })
+    }
+}
+
 /// The effect of an operation on the target's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
@@ -430,9 +491,12 @@ enum Effect {
 /// The effect of a bench's operation.
 fn effect(bench: Bench) -> Effect {
     match bench {
-        Bench::PutLatency | Bench::PutBw | Bench::PutBibw | Bench::PutMr | Bench::CasLatency => {
-            Effect::Replaces
-        }
+        Bench::PutLatency
+        | Bench::PutBw
+        | Bench::PutBibw
+        | Bench::PutMr
+        | Bench::PutPingpong
+        | Bench::CasLatency => Effect::Replaces,
         Bench::AccLatency | Bench::GetAccLatency | Bench::FopLatency => Effect::Adds,
         _ => Effect::Keeps,
     }

@@ -48,6 +48,12 @@ pub trait Operation {
     /// local and remote completion. An epoch to the target is open.
     fn flush_pointer(&mut self, calls: Raw<'_>, own: &Type, slots: usize) -> Result<()>;
 
+    /// Issues the operation once by pointer, with elements of `own` at the origin, and raises a
+    /// counter at the target. An epoch to the target is open. Its memory stays until a flush.
+    fn notify_pointer(&mut self, calls: Raw<'_>, own: &Type) -> Result<()> {
+        self.flush_pointer(calls, own, 1)
+    }
+
     /// Issues the operation by pointer, and waits until the origin has the fetched number. An
     /// operation that fetches none waits for its flush.
     fn fetch_pointer(&mut self, calls: Raw<'_>, own: &Type) -> Result<()> {
@@ -118,6 +124,14 @@ impl<D: Data> Operation for Put<'_, '_, D> {
         }
         calls.flush(rank)
     }
+
+    #[inline]
+    fn notify_pointer(&mut self, calls: Raw<'_>, own: &Type) -> Result<()> {
+        let Target { rank, first, count, datatype, .. } = self.target;
+        let from = self.data.pointer(0);
+        // SAFETY: the slot has the elements, and stays as it is until a flush has returned.
+        unsafe { calls.put_notify(from, count, own, rank, first, count, datatype, 0) }
+    }
 }
 
 /// A get.
@@ -158,6 +172,15 @@ impl<D: Data> Operation for Get<'_, '_, D> {
         calls.flush(rank)
     }
 
+    #[inline]
+    fn notify_pointer(&mut self, calls: Raw<'_>, own: &Type) -> Result<()> {
+        let Target { rank, first, count, datatype, .. } = self.target;
+        let to = self.results.pointer(0);
+        // SAFETY: the slot has room for the elements, and nothing else uses it until a flush has
+        // returned.
+        unsafe { calls.get_notify(to, count, own, rank, first, count, datatype, 0) }
+    }
+
     fn results(&mut self) -> &mut [u8] {
         self.results.bytes_mut()
     }
@@ -189,6 +212,14 @@ impl<D: Data> Operation for Accumulate<'_, '_, D> {
         // SAFETY: the slot has the elements, and stays as it is until the flush has returned.
         unsafe { calls.accumulate(from, count, own, rank, first, count, datatype, Op::Sum)? };
         calls.flush(rank)
+    }
+
+    #[inline]
+    fn notify_pointer(&mut self, calls: Raw<'_>, own: &Type) -> Result<()> {
+        let Target { rank, first, count, datatype, .. } = self.target;
+        let (from, op) = (self.data.pointer(0), Op::Sum);
+        // SAFETY: the slot has the elements, and stays as it is until a flush has returned.
+        unsafe { calls.accumulate_notify(from, count, own, rank, first, count, datatype, op, 0) }
     }
 }
 
@@ -223,6 +254,16 @@ impl<D: Data> Operation for GetAccumulate<'_, '_, D> {
         // uses the results, until the flush has returned.
         unsafe { calls.get_accumulate(from, to, rank, first, count, datatype, Op::Sum)? };
         calls.flush(rank)
+    }
+
+    #[inline]
+    fn notify_pointer(&mut self, calls: Raw<'_>, own: &Type) -> Result<()> {
+        let Target { rank, first, count, datatype, .. } = self.target;
+        let from = (self.data.pointer(0).cast_const(), count, own);
+        let (to, op) = ((self.results.pointer(0), count, own), Op::Sum);
+        // SAFETY: both slots have the elements. The operands stay as they are, and nothing else
+        // uses the results, until a flush has returned.
+        unsafe { calls.get_accumulate_notify(from, to, rank, first, count, datatype, op, 0) }
     }
 
     fn results(&mut self) -> &mut [u8] {

@@ -507,8 +507,8 @@ impl State {
         self.notes.announce_call(peer, caller, &mut self.outbox);
     }
 
-    /// Orders the accesses of whoever learns of the next operation's notification after those that
-    /// this rank made before.
+    /// Orders the accesses of the rank that the next operation notifies after those that this rank
+    /// made before.
     pub(crate) fn note_notifying(&mut self, peer: u32) {
         self.notes.tell_clock(peer, &mut self.outbox);
     }

@@ -40,7 +40,7 @@ impl State {
 
     #[inline(never)]
     pub(super) fn notify_due(&mut self, due: Due) {
-        // Before the counter rises: whoever reads it learns what the operation's origin did.
+        // Before the counter rises: a call that reads it learns what the operation's origin did.
         self.notes.notified(due);
         self.target.exposures().notify(due.window, due.counter);
     }

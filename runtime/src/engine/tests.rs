@@ -199,6 +199,35 @@ fn the_target_refuses_operations_that_violate_rules() {
     refused(pair.put(|_| {}), Class::Type, "never defined");
 }
 
+/// Rule 31, at a target that has two counters. The third put of a kind goes by the memo.
+#[test]
+fn only_operations_that_are_carried_out_raise_counters() {
+    let mut pair = Pair::new();
+    pair.define(7, 1, 1, &double());
+    let counts = |pair: &mut Pair| {
+        let exposure = pair.engine.state().target.exposures().get(1).unwrap().clone();
+        [0, 1].map(|counter| exposure.control.notification(0, counter).read(0))
+    };
+    for (small, rounds) in [(false, 1), (true, 2), (true, 3)] {
+        let notifying = |counter: u16| {
+            move |header: &mut Header| {
+                header.notify = Some(counter);
+                header.small = small;
+            }
+        };
+        assert_eq!(pair.put(notifying(1)), None);
+        assert_eq!(counts(&mut pair), [0, rounds]);
+        refused(pair.put(notifying(2)), Class::Arg, "no notification counter 2");
+        let beyond = |header: &mut Header| {
+            notifying(1)(header);
+            header.displacement = 10;
+        };
+        refused(pair.put(beyond), Class::RmaRange, "");
+        assert_eq!(pair.put(|header| header.small = small), None);
+        assert_eq!(counts(&mut pair), [0, rounds]);
+    }
+}
+
 #[test]
 fn rule_t6_the_target_admits_a_form_by_its_tag() {
     let mut pair = Pair::new();

@@ -137,6 +137,9 @@ impl Recent {
         if header.kind != Kind::Get && exposure.control.is_no_put() {
             return None;
         }
+        if header.notify.is_some_and(|counter| counter >= exposure.control.notifications()) {
+            return None;
+        }
         match header.kind {
             // The memory is read after the return, and only then may a notification be given.
             Kind::Get if header.notify.is_some() => None,
