@@ -14,6 +14,8 @@ mod output;
 mod roles;
 #[path = "run/signals.rs"]
 mod signals;
+#[path = "run/small.rs"]
+mod small;
 mod support;
 #[path = "run/threads.rs"]
 mod threads;
@@ -54,6 +56,7 @@ fn rank() {
         "children" => return children(),
         "alone" => return alone(),
         "threads" => return threads::threads(),
+        "small" => return small::small(),
         _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");
