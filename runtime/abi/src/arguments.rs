@@ -67,6 +67,13 @@ impl Side {
         Ok(Side { buffer, count, datatype })
     }
 
+    /// Elements `shift` bytes after a buffer. The buffer is checked, and not the moved one, which
+    /// never looks like MPI_IN_PLACE.
+    fn after(buffer: Buffer, shift: i64, count: i64, datatype: Handle) -> Result<Side> {
+        let side = Side::new(buffer, count, datatype)?;
+        Ok(Side { buffer: buffer.after(shift), ..side })
+    }
+
     fn origin(&self) -> Result<Origin<'_>> {
         self.buffer.origin(self.count, self.datatype.committed()?)
     }
@@ -135,7 +142,7 @@ impl Blocks {
         let ranges = ranges.iter().map(moved).collect();
         let extent = find::<Type>(datatype)?.committed()?.extent();
         let shift = first.checked_mul(extent).ok_or_else(too_many)?;
-        let side = Side::new(buffer.after(shift), whole, datatype)?;
+        let side = Side::after(buffer, shift, whole, datatype)?;
         Ok(Blocks { side: Some(side), ranges: Some(ranges) })
     }
 
@@ -176,7 +183,7 @@ pub fn typed(
 ) -> Result<Vec<Side>> {
     let places = places(counts, displacements, blocks)?.into_iter();
     let types = types.slice(blocks, "the types")?;
-    places.zip(types).map(|((count, at), of)| Side::new(buffer.after(at), count, *of)).collect()
+    places.zip(types).map(|((count, at), of)| Side::after(buffer, at, count, *of)).collect()
 }
 
 /// Blocks of one type, whose displacements count its extent.
@@ -189,7 +196,7 @@ pub fn spread(
 ) -> Result<Vec<Side>> {
     let extent = find::<Type>(datatype)?.committed()?.extent();
     let side = |(count, at): (i64, i64)| {
-        Side::new(buffer.after(at.checked_mul(extent).ok_or_else(too_many)?), count, datatype)
+        Side::after(buffer, at.checked_mul(extent).ok_or_else(too_many)?, count, datatype)
     };
     places(counts, displacements, blocks)?.into_iter().map(side).collect()
 }
@@ -206,7 +213,7 @@ pub fn repeated(
     let step = if advances { count.checked_mul(extent).ok_or_else(too_many)? } else { 0 };
     let side = |at: usize| {
         let shift = step.checked_mul(at as i64).ok_or_else(too_many)?;
-        Side::new(buffer.after(shift), count, datatype)
+        Side::after(buffer, shift, count, datatype)
     };
     (0..blocks).map(side).collect()
 }
