@@ -298,7 +298,10 @@ impl State {
         }
         if data.len() as u64 == header.length {
             match target.handle_whole(peer, &header, data, peers, outbox) {
-                Some(Outcome::Done) => return Ok(self.notify(Due::of(peer, &header))),
+                Some(Outcome::Done) => {
+                    self.notify(Due::of(peer, &header));
+                    return Ok(());
+                }
                 Some(Outcome::Refused) => return Ok(()),
                 None => {}
             }
