@@ -2,7 +2,6 @@
 //! operation is done there. One that is refused, or cut short, raises none.
 
 use super::State;
-use super::outbox::Purpose;
 use crate::wire::Header;
 
 /// A notification that is due when an operation is done.
@@ -21,11 +20,6 @@ impl Due {
     pub(super) fn of(peer: u32, header: &Header) -> Option<Due> {
         let counter = header.notify?;
         Some(Due { window: header.context, counter, origin: peer, number: header.operation })
-    }
-
-    /// The purpose of an answer after which a notification may be due.
-    pub(super) fn purpose(due: Option<Due>) -> Purpose {
-        due.map_or(Purpose::None, Purpose::Notify)
     }
 }
 

@@ -19,6 +19,7 @@ mod part;
 mod parts;
 mod path;
 mod peers;
+mod readings;
 mod sites;
 mod state;
 mod sync;

@@ -10,7 +10,7 @@ use super::info::Info;
 use super::memo::Memo;
 use super::own::OwnMemory;
 use super::peers::Peers;
-use super::sync::notify::Readings;
+use super::readings::Readings;
 use crate::engine::{Operation, Policy};
 use crate::process::Process;
 

@@ -109,6 +109,13 @@ pub(crate) enum Purpose {
     Notify(Due),
 }
 
+impl Purpose {
+    /// That of an answer after which a notification may be due.
+    pub(in crate::engine) fn before(due: Option<Due>) -> Purpose {
+        due.map_or(Purpose::None, Purpose::Notify)
+    }
+}
+
 /// Bytes of the largest buffer that the target keeps for the next operation that fetches.
 const KEPT: usize = 4 << 20;
 

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use shipable::{Partial, SharedProgram};
 
 use super::notified::Due;
-use super::outbox::{InlineBytes, Outbox, Outgoing, Source};
+use super::outbox::{InlineBytes, Outbox, Outgoing, Purpose, Source};
 use super::peers::{PeerTable, Peers};
 use super::reply::{acknowledge, refusal, reply, reply_bytes};
 use super::scatter::Scatter;
@@ -212,7 +212,7 @@ impl Target {
     pub(super) fn handle_get(&self, peer: u32, header: &Header, peers: &Peers, out: &mut Outbox) {
         match self.admit_get(peer, header, peers) {
             // Its memory is read as the answer is sent.
-            Ok(reply) => out.push(peer, reply.with_purpose(Due::purpose(Due::of(peer, header)))),
+            Ok(reply) => out.push(peer, reply.with_purpose(Purpose::before(Due::of(peer, header)))),
             Err(error) => self.refuse(peer, header, &error, peers, out),
         }
     }

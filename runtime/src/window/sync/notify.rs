@@ -1,32 +1,13 @@
 //! The owner's side of notified operations: reading a notification counter, and waiting for it.
 
-use std::cell::Cell;
-
 use crate::engine::check_counter;
 use crate::error::Result;
 use crate::job::Activity;
 use crate::notification::Notification;
 use crate::window::access::check_usable;
 use crate::window::parts::Parts;
+use crate::window::readings::Reading;
 use crate::window::waiting::remark;
-
-/// What a rank has read of its notification counters.
-pub(in crate::window) struct Readings(Box<[Reading]>);
-
-#[derive(Clone, Default)]
-struct Reading {
-    /// The count that was read last. It never falls.
-    last: Cell<u64>,
-    /// The count at the last reset.
-    reset: Cell<u64>,
-}
-
-impl Readings {
-    /// Of counters that were never raised.
-    pub(in crate::window) fn new(number: u16) -> Readings {
-        Readings(vec![Reading::default(); number.into()].into())
-    }
-}
 
 /// A counter of this rank, with what was read of it.
 struct Counter<'a> {
@@ -44,7 +25,7 @@ impl<'a> Counter<'a> {
         let control = parts.peers().control();
         let index = check_counter(index, control.notifications())?;
         let notification = control.notification(control.rank(), index);
-        let reading = &parts.readings().0[usize::from(index)];
+        let reading = parts.readings().of(index);
         Ok(Counter { parts, index, notification, reading })
     }
 
