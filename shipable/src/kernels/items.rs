@@ -67,14 +67,25 @@ pub(super) unsafe fn transfer(
     from: *const u8,
     to: *mut u8,
 ) -> Result<(), UnitError> {
+    // Whether the target is swapped is a constant of the loop, not a question for each unit.
+    macro_rules! by_target {
+        ($path:ident<$($of:tt),+>, $ends:ident) => {
+            match is_swapped($ends.to()) {
+                // SAFETY: the caller's promise. The path is that of the conversion.
+                true => unsafe {
+                    runs($path::<$($of,)+ true>::new($ends), conversion, places, run, from, to)
+                },
+                // SAFETY: as above.
+                false => unsafe {
+                    runs($path::<$($of,)+ false>::new($ends), conversion, places, run, from, to)
+                },
+            }
+        };
+    }
     macro_rules! resize {
         ($ends:ident, $($from:literal to $to:literal),*) => {
             match ($ends.from().size, $ends.to().size) {
-                // SAFETY: the caller's promise. The item's sizes are the conversion's.
-                $(($from, $to) => unsafe {
-                    let item = ResizePath::<$from, $to>::new($ends);
-                    runs(item, conversion, places, run, from, to)
-                },)*
+                $(($from, $to) => by_target!(ResizePath<$from, $to>, $ends),)*
                 // SAFETY: the caller's promise.
                 _ => unsafe { runs(NoFastPath, conversion, places, run, from, to) },
             }
@@ -86,12 +97,10 @@ pub(super) unsafe fn transfer(
         }
         Conversion::Refloat(ends) => match (ends.from().value, ends.to().value) {
             (Value::Float(FloatFormat::Binary64), Value::Float(FloatFormat::Binary32)) => {
-                // SAFETY: the caller's promise. The item's formats are the conversion's.
-                unsafe { runs(HardwareFloat::<f64>::new(ends), conversion, places, run, from, to) }
+                by_target!(HardwareFloat<f64>, ends)
             }
             (Value::Float(FloatFormat::Binary32), Value::Float(FloatFormat::Binary64)) => {
-                // SAFETY: the caller's promise. The item's formats are the conversion's.
-                unsafe { runs(HardwareFloat::<f32>::new(ends), conversion, places, run, from, to) }
+                by_target!(HardwareFloat<f32>, ends)
             }
             // SAFETY: the caller's promise.
             _ => unsafe { runs(NoFastPath, conversion, places, run, from, to) },
@@ -112,7 +121,8 @@ unsafe fn runs<I: FastPath>(
     from: *const u8,
     to: *mut u8,
 ) -> Result<(), UnitError> {
-    let (from_size, to_size) = (conversion.from_size() as usize, conversion.to_size() as usize);
+    let sizes = [conversion.from_size(), conversion.to_size()].map(usize::from);
+    let [from_size, to_size] = I::SIZES.unwrap_or(sizes);
     let units = run / from_size;
     let [rows, columns] = places.counts();
     for outer in 0..rows {
@@ -172,6 +182,10 @@ unsafe fn apply(conversion: Conversion, from: *const u8, to: *mut u8) -> Result<
 
 /// A fast path for ordinary values.
 trait FastPath {
+    /// The bytes of a unit before and after the conversion, if they are the same for all
+    /// conversions of the path.
+    const SIZES: Option<[usize; 2]> = None;
+
     /// Converts one unit. Returns false, and writes nothing, if the value isn't ordinary.
     ///
     /// # Safety
@@ -190,17 +204,17 @@ impl FastPath for NoFastPath {
     }
 }
 
-/// The fast path from integers of `F` bytes to integers of `T` bytes. Values that fit are ordinary.
-struct ResizePath<const F: usize, const T: usize> {
+/// The fast path from integers of `F` bytes to integers of `T` bytes, to the other byte order if
+/// `SWAPPED`. Values that fit are ordinary.
+struct ResizePath<const F: usize, const T: usize, const SWAPPED: bool> {
     from_swapped: bool,
-    to_swapped: bool,
     signed: bool,
     least: i64,
     greatest: i64,
 }
 
-impl<const F: usize, const T: usize> ResizePath<F, T> {
-    fn new(ends: Ends) -> ResizePath<F, T> {
+impl<const F: usize, const T: usize, const SWAPPED: bool> ResizePath<F, T, SWAPPED> {
+    fn new(ends: Ends) -> ResizePath<F, T, SWAPPED> {
         let is_signed = |scalar: Scalar| scalar.value == Value::Int { signed: true };
         let signed = is_signed(ends.from());
         let unsigned = u64::MAX >> (64 - 8 * T);
@@ -208,7 +222,6 @@ impl<const F: usize, const T: usize> ResizePath<F, T> {
             if is_signed(ends.to()) { unsigned >> 1 } else { unsigned.min(i64::MAX as u64) };
         ResizePath {
             from_swapped: is_swapped(ends.from()),
-            to_swapped: is_swapped(ends.to()),
             signed,
             // Unsigned integers beyond an `i64` look negative, so they aren't ordinary.
             least: if signed && is_signed(ends.to()) { !(greatest as i64) } else { 0 },
@@ -217,7 +230,9 @@ impl<const F: usize, const T: usize> ResizePath<F, T> {
     }
 }
 
-impl<const F: usize, const T: usize> FastPath for ResizePath<F, T> {
+impl<const F: usize, const T: usize, const SWAPPED: bool> FastPath for ResizePath<F, T, SWAPPED> {
+    const SIZES: Option<[usize; 2]> = Some([F, T]);
+
     #[inline(always)]
     unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
         let above = 64 - 8 * F as u32;
@@ -230,7 +245,7 @@ impl<const F: usize, const T: usize> FastPath for ResizePath<F, T> {
             return false;
         }
         let bits = value as u64;
-        let bits = if self.to_swapped { bits.swap_bytes() >> (64 - 8 * T as u32) } else { bits };
+        let bits = if SWAPPED { bits.swap_bytes() >> (64 - 8 * T as u32) } else { bits };
         // SAFETY: the caller's promise: a unit has T bytes after the conversion.
         unsafe { store_unit::<T>(to, bits) };
         true
@@ -275,11 +290,10 @@ unsafe fn store_unit<const T: usize>(to: *mut u8, bits: u64) {
     }
 }
 
-/// The fast path between binary32 and binary64 by the hardware. Values that are finite in the
-/// target are ordinary.
-struct HardwareFloat<F> {
+/// The fast path between binary32 and binary64 by the hardware, to the other byte order if
+/// `SWAPPED`. Values that are finite in the target are ordinary.
+struct HardwareFloat<F, const SWAPPED: bool> {
     from_swapped: bool,
-    to_swapped: bool,
     from: PhantomData<F>,
 }
 
@@ -315,19 +329,20 @@ macro_rules! hardware {
 hardware!(f64, u64 => f32, u32);
 hardware!(f32, u32 => f64, u64);
 
-impl<F> HardwareFloat<F> {
-    fn new(ends: Ends) -> HardwareFloat<F> {
-        let (from_swapped, to_swapped) = (is_swapped(ends.from()), is_swapped(ends.to()));
-        HardwareFloat { from_swapped, to_swapped, from: PhantomData }
+impl<F, const SWAPPED: bool> HardwareFloat<F, SWAPPED> {
+    fn new(ends: Ends) -> HardwareFloat<F, SWAPPED> {
+        HardwareFloat { from_swapped: is_swapped(ends.from()), from: PhantomData }
     }
 }
 
-impl<F: Hardware> FastPath for HardwareFloat<F> {
+impl<F: Hardware, const SWAPPED: bool> FastPath for HardwareFloat<F, SWAPPED> {
+    const SIZES: Option<[usize; 2]> = Some([size_of::<F::Image>(), size_of::<F::Other>()]);
+
     #[inline(always)]
     unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
         // SAFETY: the caller's promise: a unit is an image of this format before the conversion.
         let image = unsafe { F::Image::load(from) };
-        let Some(image) = F::convert(image, self.from_swapped, self.to_swapped) else {
+        let Some(image) = F::convert(image, self.from_swapped, SWAPPED) else {
             return false;
         };
         // SAFETY: the caller's promise: a unit is an image of the other format after the
