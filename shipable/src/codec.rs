@@ -35,9 +35,9 @@ pub fn encode<T: Serialize + ?Sized>(value: &T, limit: usize) -> Result<Vec<u8>,
     }
 }
 
-/// Encodes a value that has a secret. The memory of the encoding doesn't grow, so that no part of the
-/// value is left behind in memory that was given up. The value is walked twice, the first time to
-/// count the bytes.
+/// Encodes a value that has a secret. The memory of the encoding doesn't grow, so that no part of
+/// the value is left behind in memory that was given up. The value is walked twice, the first time
+/// to count the bytes.
 ///
 /// # Errors
 ///

@@ -267,7 +267,10 @@ impl Geometry {
             return wrong(format!("magic number {:02x?}", &bytes[..8]));
         }
         if word(8) != VERSION {
-            return wrong(format!("version {}, but this build has {VERSION}", word(8)));
+            return wrong(format!(
+                "version {}, but this build has {VERSION}: build the program and the command longshore of one version",
+                word(8)
+            ));
         }
         Self::with_size(word(12), word(16), u64::from(word(24)) * GRANULE)
     }
