@@ -67,7 +67,7 @@ impl Fold {
     }
 
     /// Combines `bytes` of operands, from displacement 0 on, with the values at displacement `at`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run(
         &self,
         operands: View<'_>,
