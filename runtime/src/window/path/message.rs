@@ -247,7 +247,8 @@ pub(super) fn send(
             && origin.is_none_or(|span| span.read(frame.first, second))
     };
     let mut engine = parts.process().engine();
-    let may_wait = pace == Pace::Stream;
+    // The target may be waiting for a notification.
+    let may_wait = pace == Pace::Stream && notify.is_none();
     let number = engine.send_frame(target.peer, parts.flight().ledger(), header, may_wait, fill)?;
     match room {
         Some(room) => {

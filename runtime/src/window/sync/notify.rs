@@ -4,6 +4,7 @@ use crate::engine::check_counter;
 use crate::error::Result;
 use crate::job::Activity;
 use crate::notification::Notification;
+use crate::route::Route;
 use crate::window::access::check_usable;
 use crate::window::parts::Parts;
 use crate::window::readings::Reading;
@@ -57,7 +58,9 @@ impl<'a> Counter<'a> {
     /// Waits for a value.
     fn wait(&self, value: u64) -> Result<()> {
         let (parts, process) = (self.parts, self.parts.process());
-        if process.spin(|| self.value() >= value) {
+        // Only ranks that reach this one directly raise the counter without its engine.
+        let is_shared = parts.peers().has_other_by(Route::Direct);
+        if is_shared && process.spin(|| self.value() >= value) {
             return process.oblige();
         }
         let mut armed = false;
