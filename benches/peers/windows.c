@@ -89,8 +89,8 @@ WORK(fetch_and_op, MPI_Fetch_and_op(origin + at, result + at, type, other, there
 WORK(compare_and_swap, MPI_Compare_and_swap(origin + at, zero, result + at, type, other, there + at, window))
 WORK(nothing, MPI_SUCCESS)
 
-/* A put of which the target learns, and one back: MPI has no notification, so an empty message after
- * the flush takes its place. */
+/* A put of which the target learns, and one back. MPI has no notification, so an empty message
+ * after the flush takes its place. */
 static int pingpong(const bench_t *b, int calls) {
     int code = MPI_SUCCESS;
     for (int i = 0; i < calls; i++)

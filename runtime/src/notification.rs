@@ -6,10 +6,10 @@
 //!    4  u32  wraps                  how often these bits have begun again at 0
 //! ```
 //!
-//! A rank raises the counter by one atomic addition to the first word. The rank whose addition makes
-//! the count begin again at 0 counts the wrap as well. So the count has 63 bits, and no machine needs an atomic of 64
-//! bits. Between the two additions the count seems too low. It never falls, so the owner keeps the
-//! last value that it has read, and doesn't believe a lower one.
+//! A rank raises the counter by one atomic addition to the first word. The rank whose addition
+//! makes the count begin again at 0 counts the wrap as well. So the count has 63 bits, and no
+//! machine needs an atomic of 64 bits. Between the two additions the count seems too low. It never
+//! falls, so the owner keeps the last value that it has read, and doesn't believe a lower one.
 //!
 //! An owner that goes to sleep sets the low bit. Every rank that raises the counter then rings it,
 //! until the owner clears the bit.
@@ -62,8 +62,8 @@ impl Notification<'_> {
         }
     }
 
-    /// Marks the owner as asleep: ranks that raise the counter from here on ring it. The owner reads
-    /// the count once more before it sleeps.
+    /// Marks the owner as asleep: ranks that raise the counter from here on ring it. The owner
+    /// reads the count once more before it sleeps.
     pub(crate) fn arm(self) {
         self.count.fetch_or(ASLEEP, Ordering::AcqRel);
     }

@@ -2,9 +2,9 @@
 //!
 //! An access is *settled* once its origin has seen it complete (by a flush, an unlock, a fence and
 //! so on) and the target knows of that. It is recorded with the number of the origin's clock at
-//! that time. An access that notifies is *seen* once the window's owner has read the counter that it
-//! raised. It is recorded with the number of the owner's clock. An access is ordered before another
-//! one exactly if it is settled or seen, and the other's origin knows the number.
+//! that time. An access that notifies is *seen* once the window's owner has read the counter that
+//! it raised. It is recorded with the number of the owner's clock. An access is ordered before
+//! another one exactly if it is settled or seen, and the other's origin knows the number.
 //!
 //! Two accesses conflict if they have bytes in common, neither is ordered before the other, and
 //! their kinds may not be concurrent.

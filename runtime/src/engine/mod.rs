@@ -73,7 +73,6 @@ use locks::Locks;
 use meetings::Meetings;
 use messages::{EAGER, Messages};
 use notes::Notes;
-use notified::Due;
 use origin::{Operations, ShippedForms};
 use outbox::Outbox;
 use peers::Peers;
@@ -89,6 +88,7 @@ pub(crate) use messages::{
     Arrival, Channel, Context, Delivery, Landing, Message, OtherCall, Pattern, Sender,
 };
 pub use messages::{Status, UNDEFINED};
+use operation::Due;
 pub(crate) use operation::{BY_NUMBER, Operation};
 pub(crate) use origin::Fetch;
 pub(crate) use outbox::{Outgoing, Purpose, Source};

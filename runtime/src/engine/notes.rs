@@ -10,8 +10,7 @@ use std::sync::Arc;
 use longshore_transport::lock::Sharing;
 use shipable::reduce::Op;
 
-use super::notified::Due;
-use super::operation::{BY_NUMBER, Operation};
+use super::operation::{BY_NUMBER, Due, Operation};
 use super::outbox::{Outbox, Outgoing, Purpose, Source};
 use super::peers::Peers;
 use super::target::{Admitted, Target};

@@ -2,16 +2,16 @@
 
 use std::cell::Cell;
 
-/// What a rank has read of each of its notification counters.
+/// What a rank has read of its counters.
 pub(super) struct Readings(Box<[Reading]>);
 
-/// What a rank has read of one of them.
+/// What a rank has read of one counter.
 #[derive(Clone, Default)]
 pub(super) struct Reading {
     /// The count that was read last. It never falls.
-    pub(super) last: Cell<u64>,
+    pub last: Cell<u64>,
     /// The count at the last reset.
-    pub(super) reset: Cell<u64>,
+    pub reset: Cell<u64>,
 }
 
 impl Readings {
@@ -20,7 +20,10 @@ impl Readings {
         Readings(vec![Reading::default(); number.into()].into())
     }
 
-    /// That of the counter of this index.
+    /// Of the counter with this index.
+    ///
+    /// # Panics
+    /// If there is none.
     #[inline]
     pub(super) fn of(&self, index: u16) -> &Reading {
         &self.0[usize::from(index)]

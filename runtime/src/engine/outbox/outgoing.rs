@@ -10,8 +10,7 @@ use longshore_transport::{Link, LinkError, Refused};
 use shipable::SharedProgram;
 use zeroize::Zeroizing;
 
-use crate::engine::notified::Due;
-use crate::engine::operation::Operation;
+use crate::engine::operation::{Due, Operation};
 use crate::error::{Error, ErrorKind, conversion};
 use crate::memory::Lease;
 use crate::tap::{Direction, Tap};
@@ -107,13 +106,6 @@ pub(crate) enum Purpose {
     Message(u64),
     /// The stream is the data of a peer's operation that notifies this rank once they are read.
     Notify(Due),
-}
-
-impl Purpose {
-    /// That of an answer after which a notification may be due.
-    pub(in crate::engine) fn before(due: Option<Due>) -> Purpose {
-        due.map_or(Purpose::None, Purpose::Notify)
-    }
 }
 
 /// Bytes of the largest buffer that the target keeps for the next operation that fetches.

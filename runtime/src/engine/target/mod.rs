@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use shipable::{Partial, SharedProgram};
 
-use super::notified::Due;
+use super::operation::Due;
 use super::outbox::{InlineBytes, Outbox, Outgoing, Purpose, Source};
 use super::peers::{PeerTable, Peers};
 use super::reply::{acknowledge, refusal, reply, reply_bytes};
@@ -212,7 +212,10 @@ impl Target {
     pub(super) fn handle_get(&self, peer: u32, header: &Header, peers: &Peers, out: &mut Outbox) {
         match self.admit_get(peer, header, peers) {
             // Its memory is read as the answer is sent.
-            Ok(reply) => out.push(peer, reply.with_purpose(Purpose::before(Due::of(peer, header)))),
+            Ok(reply) => {
+                let purpose = Due::of(peer, header).map_or(Purpose::None, Purpose::Notify);
+                out.push(peer, reply.with_purpose(purpose));
+            }
             Err(error) => self.refuse(peer, header, &error, peers, out),
         }
     }

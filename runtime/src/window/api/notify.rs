@@ -236,7 +236,8 @@ impl<M> Window<M> {
     /// This rank sees the data of all operations that the value counts, in any epoch or in none.
     ///
     /// # Errors
-    /// ARG for a counter that the window doesn't have (rule 31), WIN for a freed or poisoned window.
+    /// ARG for a counter that the window doesn't have (rule 31), and WIN for a freed or poisoned
+    /// window.
     #[inline]
     #[track_caller]
     pub fn notify_value(&self, notify: i32) -> Result<u64> {
