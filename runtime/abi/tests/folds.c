@@ -1,5 +1,6 @@
 /* Reductions by operations of the program that don't commute, on types with gaps, in every call and
-   in place, and the collective calls' versions with large counts (MPI-5.0 sections 6.9 and 6.10). */
+   in place, and the versions of collective calls with large counts (MPI-5.0 sections 6.9 and 6.10).
+*/
 #include "check.h"
 
 /* An element is a range of ranks: adjacent ranges combine to their union, all others to an error.

@@ -1,5 +1,5 @@
-/* What datatypes are called, how long they are, which ones match sizes and kinds of Fortran, and how
-   much of them a status counts (MPI-5.0 sections 3.2.5, 3.3.2 and 5.1). */
+/* What datatypes are called, how long they are, which ones match sizes and kinds of Fortran, and
+   how much of them a status counts (MPI-5.0 sections 3.2.5, 3.3.2 and 5.1). */
 #include "check.h"
 #include <complex.h>
 #include <stdbool.h>

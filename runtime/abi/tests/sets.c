@@ -1,5 +1,5 @@
-/* Groups and communicators: every operation on groups, arguments that are refused, and communicators
-   that are made in several ways (MPI-5.0 chapter 7). */
+/* Groups and communicators: every operation on groups, arguments that are refused, and
+   communicators that are made in several ways (MPI-5.0 chapter 7). */
 #include "check.h"
 
 static void compares(MPI_Group one, MPI_Group other, int due) {
