@@ -221,6 +221,38 @@ static void beside_a_thread(void)
     free(memory);
 }
 
+/* Long operations that begin or end in a partial page, or in both. */
+static void straddling(void) {
+  enum { INTS = 60000 };
+  MPI_Win win;
+  int *memory = malloc((INTS + 20) * sizeof *memory), *out = malloc(INTS * sizeof *out), *in = malloc(INTS * sizeof *in);
+  int next = (me + 1) % size, before = (me + size - 1) % size;
+  for (int at = 1; at < 8; at += 3) {
+    for (int i = 0; i < INTS + 20; i++) memory[i] = -1;
+    for (int i = 0; i < INTS; i++) out[i] = me * INTS + i, in[i] = -1;
+    /* At any distance from the start of a page, by bytes and by ints. */
+    OK(MPI_Win_create(memory + at, (INTS + 10) * sizeof *memory, at == 1 ? 1 : sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    MPI_Aint disp = at == 1 ? 2 * sizeof *memory : 2;
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Put(out, INTS, MPI_INT, next, disp, INTS, MPI_INT, win));
+    OK(MPI_Win_fence(0, win));
+    for (int i = 0; i < INTS; i++) CHECK(memory[at + 2 + i] == before * INTS + i);
+    CHECK(memory[at + 1] == -1 && memory[at + 2 + INTS] == -1 && memory[0] == -1);
+    OK(MPI_Get(in, INTS, MPI_INT, next, disp, INTS, MPI_INT, win));
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    for (int i = 0; i < INTS; i++) CHECK(in[i] == me * INTS + i);
+    /* Without a byte beyond the end. */
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
+    FAILS(MPI_ERR_RMA_RANGE, MPI_Put(out, INTS, MPI_INT, next, at == 1 ? 44 : 11, INTS, MPI_INT, win));
+    OK(MPI_Win_unlock(next, win));
+    OK(MPI_Win_free(&win));
+  }
+  free(in);
+  free(out);
+  free(memory);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -229,6 +261,7 @@ int main(int argc, char **argv)
     twice();
     moved(1);
     unmapped();
+    straddling();
     beside_a_thread();
     return end();
 }

@@ -22,7 +22,7 @@ use crate::window::state::{Access, EpochState};
 
 /// The byte of a displacement in a target's window.
 #[inline(always)]
-fn base(target: &Target, displacement: i64) -> Option<i64> {
+pub(super) fn base(target: &Target, displacement: i64) -> Option<i64> {
     match displacement >= 0 {
         true => displacement.checked_mul(i64::from(target.measures.unit)),
         false => None,

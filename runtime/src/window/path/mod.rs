@@ -9,6 +9,7 @@
 mod direct;
 pub(super) mod fast;
 mod message;
+pub(super) mod paged;
 mod rdma;
 
 use std::cell::RefCell;
