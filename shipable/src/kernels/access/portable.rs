@@ -6,8 +6,10 @@ use std::arch::x86 as arch;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64 as arch;
 use std::mem::MaybeUninit;
+#[cfg(target_has_atomic = "64")]
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32};
 
 use super::Set;
 
@@ -23,20 +25,23 @@ pub(in crate::kernels) struct Avx2;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub(in crate::kernels) struct Avx512;
 
-/// Makes the functions for a number: one access if the address is aligned, otherwise two of its
-/// halves.
+/// Makes the functions for a number: one access if the address is aligned and the machine `has` one
+/// of this width, otherwise two of its halves.
 macro_rules! number {
-    ($load:ident $store:ident: $number:ty, $atomic:ty, $load_half:ident $store_half:ident $half:ty) => {
+    (#[$has:meta] $load:ident $store:ident: $number:ty, $atomic:ty, $load_half:ident $store_half:ident $half:ty) => {
         /// # Safety
         ///
         /// The number's bytes must be readable.
         #[inline]
         pub(in crate::kernels) unsafe fn $load(from: *const u8) -> $number {
             const HALF: usize = size_of::<$half>();
-            if from.addr() % size_of::<$number>() == 0 {
-                // SAFETY: the caller's promise. The address is aligned. Memory that is only
-                // readable is only loaded, which no machine does by a store at this width.
-                return unsafe { <$atomic>::from_ptr(from.cast_mut().cast()) }.load(Relaxed);
+            #[$has]
+            {
+                if from.addr() % size_of::<$number>() == 0 {
+                    // SAFETY: the caller's promise. The address is aligned. Memory that is only
+                    // readable is only loaded, which no machine does by a store at this width.
+                    return unsafe { <$atomic>::from_ptr(from.cast_mut().cast()) }.load(Relaxed);
+                }
             }
             // SAFETY: the caller's promise, for each half.
             let halves = unsafe { [$load_half(from), $load_half(from.add(HALF))] };
@@ -53,9 +58,12 @@ macro_rules! number {
         #[inline]
         pub(in crate::kernels) unsafe fn $store(to: *mut u8, value: $number) {
             const HALF: usize = size_of::<$half>();
-            if to.addr() % size_of::<$number>() == 0 {
-                // SAFETY: the caller's promise. The address is aligned.
-                return unsafe { <$atomic>::from_ptr(to.cast()) }.store(value, Relaxed);
+            #[$has]
+            {
+                if to.addr() % size_of::<$number>() == 0 {
+                    // SAFETY: the caller's promise. The address is aligned.
+                    return unsafe { <$atomic>::from_ptr(to.cast()) }.store(value, Relaxed);
+                }
             }
             let (low, high) = (value as $half, (value >> (8 * HALF)) as $half);
             let (first, second) =
@@ -69,9 +77,9 @@ macro_rules! number {
     };
 }
 
-number!(load_u16 store_u16: u16, AtomicU16, load_u8 store_u8 u8);
-number!(load_u32 store_u32: u32, AtomicU32, load_u16 store_u16 u16);
-number!(load_u64 store_u64: u64, AtomicU64, load_u32 store_u32 u32);
+number!(#[cfg(target_has_atomic = "16")] load_u16 store_u16: u16, AtomicU16, load_u8 store_u8 u8);
+number!(#[cfg(target_has_atomic = "32")] load_u32 store_u32: u32, AtomicU32, load_u16 store_u16 u16);
+number!(#[cfg(target_has_atomic = "64")] load_u64 store_u64: u64, AtomicU64, load_u32 store_u32 u32);
 
 /// # Safety
 ///
