@@ -1,5 +1,5 @@
-//! Puts between every ordered pair of ranks, for `ci/steps/kinds`, whose ranks are real processes of
-//! different machines.
+//! Puts between every ordered pair of ranks, for `ci/steps/kinds`, whose ranks are real processes
+//! of different machines.
 //!
 //! Each rank puts values of portable types, and records of a simple struct, into a part of every
 //! rank's window. The target compares the part byte by byte with what its own compiler makes of the

@@ -2,8 +2,8 @@
 //!
 //! A bound rank stays on its cores, so its caches stay warm and its memory stays near. By default
 //! each rank gets an equal share of the host's cores, rather than one, so that its threads have
-//! cores too. Ranks that are more than the cores aren't bound: any choice would leave some core idle
-//! while ranks wait for another.
+//! cores too. Ranks that are more than the cores aren't bound: any choice would leave some core
+//! idle while ranks wait for another.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
