@@ -9,7 +9,7 @@ use std::time::Duration;
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    Architecture, Assert, Class, Datatype, Info, LockType, Op, PROC_NULL, Rank, Window, c,
+    Architecture, Assert, Class, Datatype, Info, LockType, Op, PROC_NULL, Rank, Window,
 };
 
 use support::allocate_shared;
@@ -325,6 +325,8 @@ fn calls_by_pointer_notify() {
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn a_value_that_does_not_fit_raises_nothing() {
+    use longshore::c;
+
     let architectures = vec![Architecture::X86_64, Architecture::I686];
     let options = Options { architectures, ..Options::default() };
     let body = |rank: Rank| {

@@ -158,6 +158,7 @@ impl Launcher {
             environment: vec![("A".into(), "b".into())],
             secret: Secret::generate().expect("the system has random numbers"),
             folder: None,
+            binding: "0,2-3".parse().ok(),
             notes: None,
         };
         let mut outbox = Outbox::default();
