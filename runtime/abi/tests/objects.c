@@ -14,7 +14,7 @@ static void of_session(MPI_Session *session, int *code, ...) { calls += 1000, la
   do {                                                              \
     int number_ = MPI_##kind##_toint(handle);                       \
     CHECK(MPI_##kind##_fromint(number_) == (handle));               \
-    CHECK((intptr_t)(handle) >= 4096 || number_ == (intptr_t)(handle)); \
+    CHECK((uintptr_t)(handle) >= 4096 || number_ == (intptr_t)(handle)); \
   } while (0)
 
 static void add(void *in, void *inout, int *count, MPI_Datatype *type) { (void)in, (void)inout, (void)count, (void)type; }
