@@ -67,11 +67,11 @@ impl Side {
         Ok(Side { buffer, count, datatype })
     }
 
-    /// Elements `shift` bytes after a buffer. The buffer is checked, and not the moved one, which
-    /// never looks like MPI_IN_PLACE.
+    /// Elements `shift` bytes after a buffer, which may be MPI_BOTTOM. MPI_IN_PLACE isn't moved, so
+    /// that it is refused.
     fn after(buffer: Buffer, shift: i64, count: i64, datatype: Handle) -> Result<Side> {
-        let side = Side::new(buffer, count, datatype)?;
-        Ok(Side { buffer: buffer.after(shift), ..side })
+        let moved = if buffer.is_in_place() { buffer } else { buffer.after(shift) };
+        Side::new(moved, count, datatype)
     }
 
     fn origin(&self) -> Result<Origin<'_>> {
