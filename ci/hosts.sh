@@ -14,10 +14,17 @@ add_host() {
     HOSTS+=("$1")
 }
 
-# wire A B: adds two hosts, 10.77.0.1 and 10.77.0.2, connected by an interface pair named wire.
+# wire A B [bridge]: adds two hosts, 10.77.0.1 and 10.77.0.2, connected by an interface pair named
+# wire. With "bridge" each has a bridge before it, with the same address, as hosts of containers do.
 wire() {
+    local host
     add_host "$1"
     add_host "$2"
+    for host in ${3:+"$1" "$2"}; do
+        ip -n "$host" link add bridge type bridge
+        ip -n "$host" address add 172.17.0.1/16 dev bridge
+        ip -n "$host" link set bridge up
+    done
     ip link add wire netns "$1" type veth peer name wire netns "$2"
     ip -n "$1" address add 10.77.0.1/24 dev wire
     ip -n "$2" address add 10.77.0.2/24 dev wire
