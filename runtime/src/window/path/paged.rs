@@ -10,7 +10,7 @@ use crate::types::TargetType;
 /// The shortest part, in bytes, that is worth a message more.
 const LONG: i64 = 32 << 10;
 
-/// The numbers of elements before the target's whole pages, in them, and behind. `None` for an
+/// The numbers of elements before a paged target's whole pages, in them, and behind. `None` for an
 /// operation that isn't divided: it isn't long, or goes one way as a whole, or isn't one run of
 /// elements on both sides.
 pub(in crate::window) fn divide(
@@ -23,7 +23,7 @@ pub(in crate::window) fn divide(
     let TargetType::Own(own) = target_type else { return None };
     let (elements, size) = (u64::try_from(count).ok()?, own.extent());
     let is_typed = matches!(what, What::Typed { .. });
-    if !target.paged || !is_typed || size <= 0 || count.checked_mul(size)? < LONG {
+    if !is_typed || size <= 0 || count.checked_mul(size)? < LONG {
         return None;
     }
     let compiled = own.compiled();
