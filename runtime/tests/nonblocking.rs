@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use longshore::sim::{Options, run};
 use longshore::{
-    Class, Given, IN_PLACE, Neighbors, Op, Origin, PROC_NULL, Rank, UserOp, test_some, wait_all,
+    Class, Comparison, Given, IN_PLACE, Neighbors, Op, Origin, PROC_NULL, Rank, UserOp, test_some,
+    wait_all,
 };
 
 /// The numbers of a rank, of which sums over ranks are easy to tell.
@@ -63,6 +64,34 @@ fn a_call_makes_progress_while_its_rank_waits_for_something_else() {
         rank.finalize().unwrap();
     };
     run(7, &Options::default(), body).unwrap();
+}
+
+#[test]
+fn a_duplicate_is_made_while_the_ranks_do_something_else() {
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let me = world.rank();
+        let making = if me == 0 {
+            let making = world.idup().unwrap();
+            assert!(!making.test().unwrap());
+            // The others wait for this message before they take part.
+            for to in 1..world.size() {
+                world.send(&[me], to, 0).unwrap();
+            }
+            making
+        } else {
+            world.recv(&mut [0], 0, 0).unwrap();
+            world.idup().unwrap()
+        };
+        let dup = making.wait().unwrap();
+        assert_eq!(dup.compare(world), Comparison::Congruent);
+        let mut sum = [0];
+        dup.allreduce(&[1], &mut sum, Op::Sum).unwrap();
+        assert_eq!(sum, [dup.size()]);
+        dup.free().unwrap();
+        rank.finalize().unwrap();
+    };
+    run(5, &Options::default(), body).unwrap();
 }
 
 #[test]

@@ -16,6 +16,7 @@ use longshore::{
 use crate::arg::{Buffer, List, Numbers, nowhere};
 use crate::communicator::Comm;
 use crate::datatype::Type;
+use crate::duplication::Duplication;
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, find};
 use crate::operation::Op;
@@ -264,6 +265,7 @@ pub enum Started {
     One(Collective<Pointed>),
     Two(Collective<(Pointed, Pointed)>),
     Many(Collective<(Vec<Pointed>, Vec<Pointed>)>),
+    Duplicate(Box<Duplication>),
 }
 
 impl Started {
@@ -273,6 +275,7 @@ impl Started {
             Started::One(call) => call,
             Started::Two(call) => call,
             Started::Many(call) => call,
+            Started::Duplicate(call) => call.waitable(),
         }
     }
 
@@ -282,6 +285,7 @@ impl Started {
             Started::One(call) => call.wait().map(drop),
             Started::Two(call) => call.wait().map(drop),
             Started::Many(call) => call.wait().map(drop),
+            Started::Duplicate(call) => call.wait(),
         }
     }
 }

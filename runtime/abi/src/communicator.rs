@@ -208,12 +208,32 @@ pub fn comm_dup_with_info(handle: Handle, info: Option<&Info>) -> Result<Handle>
     dup(handle, info)
 }
 
+/// What a duplicate has of its own.
+pub struct Draft {
+    card: Card,
+    topology: Option<Topology>,
+}
+
+impl Draft {
+    /// Copies the attributes, the error handler and the topology.
+    pub fn of(comm: &Comm, handle: Handle, info: Option<&Info>) -> Result<Draft> {
+        let card = Card::with_attributes(keyval::copy(comm, handle)?);
+        card.set_errhandler(comm.card.errhandler());
+        take_hints(&card, info);
+        Ok(Draft { card, topology: comm.topology.clone() })
+    }
+
+    /// The duplicate.
+    pub fn with(self, inner: Communicator) -> Comm {
+        Comm { inner, card: self.card, topology: self.topology }
+    }
+}
+
 /// The copy functions come first: one that fails does so before other ranks are involved.
-pub fn dup(handle: Handle, info: Option<&Info>) -> Result<Handle> {
+fn dup(handle: Handle, info: Option<&Info>) -> Result<Handle> {
     let comm = find::<Comm>(handle)?;
-    let card = Card::with_attributes(keyval::copy(&*comm, handle)?);
-    take_hints(&card, info);
-    with_topology(&comm, Some(comm.inner.dup()?), card, comm.topology.clone())
+    let draft = Draft::of(&comm, handle, info)?;
+    insert(Arc::new(draft.with(comm.inner.dup()?)))
 }
 
 pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle> {

@@ -128,8 +128,32 @@ pub fn from_int(number: i32) -> Handle {
     }
 }
 
-/// Gives an object a handle.
-pub fn insert<T: Object>(object: Arc<T>) -> Result<Handle> {
+/// A handle whose object comes later. If it never comes, the handle is freed.
+pub struct Reserved(&'static Slot);
+
+impl Reserved {
+    pub fn handle(&self) -> Handle {
+        handle_of(self.0)
+    }
+
+    /// Gives the handle its object.
+    pub fn fill<T: Object>(self, object: Arc<T>) -> Handle {
+        let slot = self.0;
+        std::mem::forget(self);
+        slot.object.store(Arc::into_raw(object).cast_mut().cast(), Ordering::Relaxed);
+        slot.kind.store(T::KIND as u32, Ordering::Release);
+        handle_of(slot)
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        release(self.0);
+    }
+}
+
+/// A handle for an object that comes later.
+pub fn reserve() -> Result<Reserved> {
     let slots = slots();
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     let index = match free.next as usize {
@@ -145,10 +169,18 @@ pub fn insert<T: Object>(object: Arc<T>) -> Result<Handle> {
             }
         },
     };
-    let slot = &slots[index];
-    slot.object.store(Arc::into_raw(object).cast_mut().cast(), Ordering::Relaxed);
-    slot.kind.store(T::KIND as u32, Ordering::Release);
-    Ok(handle_of(slot))
+    Ok(Reserved(&slots[index]))
+}
+
+/// Counts a slot without an object among the free ones.
+fn release(slot: &'static Slot) {
+    let index = (ptr::from_ref(slot).addr() - BASE.load(Ordering::Acquire)) / size_of::<Slot>();
+    FREE.lock().unwrap_or_else(PoisonError::into_inner).freed.push_back(index as u32);
+}
+
+/// Gives an object a handle.
+pub fn insert<T: Object>(object: Arc<T>) -> Result<Handle> {
+    Ok(reserve()?.fill(object))
 }
 
 /// The object of a handle.
@@ -193,9 +225,7 @@ pub fn remove<T: Object>(handle: &mut Handle) -> Result<Arc<T>> {
             let taken = slot.kind.compare_exchange(here, none, Ordering::AcqRel, Ordering::Relaxed);
             taken.map_err(|_| invalid::<T>(*handle))?;
             let object = slot.object.swap(ptr::null_mut(), Ordering::AcqRel).cast::<T>();
-            let index = (handle.number() - BASE.load(Ordering::Acquire)) / size_of::<Slot>();
-            let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-            free.freed.push_back(index as u32);
+            release(slot);
             // SAFETY: the slot had one of the object's counts, which only the exchange above
             // hands over.
             unsafe { Arc::from_raw(object) }
@@ -216,7 +246,10 @@ fn invalid<T: Object>(handle: Handle) -> Fault {
         null if null == T::NULL => format!("the handle is null: a {kind:?} is needed"),
         _ => match slot_of(handle) {
             Some(slot) if slot.kind.load(Ordering::Relaxed) == 0 => {
-                format!("the handle of a {kind:?} is freed: use objects before they are freed")
+                format!(
+                    "the handle of a {kind:?} is freed, or its call isn't complete: use objects \
+                     after the request that makes them and before they are freed"
+                )
             }
             Some(_) => format!("the handle is of another kind than {kind:?}"),
             None => format!("{:#x} is no handle of a {kind:?}", handle.number()),

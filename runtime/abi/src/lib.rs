@@ -40,6 +40,7 @@ mod communicator;
 mod constructor;
 mod copied;
 mod datatype;
+mod duplication;
 mod envelope;
 mod environment;
 mod epoch;

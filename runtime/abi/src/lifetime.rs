@@ -2,21 +2,28 @@
 
 use longshore::Class;
 
-use crate::communicator::{Comm, dup};
-use crate::fault::{Fault, Result};
-use crate::handle::{Handle, find, remove};
+use crate::arguments::Started;
+use crate::communicator::{Comm, Draft};
+use crate::duplication::Duplication;
+use crate::fault::{Fault, Raiser, Result};
+use crate::handle::{Handle, find, remove, reserve};
 use crate::info::Info;
-use crate::status::Status;
+use crate::request::Operation;
 use crate::{buffered, keyval, request};
 
-/// A duplicate, and the request that is complete when it is there: it is complete at once.
+/// The handle of a duplicate, and the request that is complete when the duplicate is there.
 pub fn comm_idup(handle: Handle) -> Result<(Handle, Handle)> {
     comm_idup_with_info(handle, None)
 }
 
 pub fn comm_idup_with_info(handle: Handle, info: Option<&Info>) -> Result<(Handle, Handle)> {
-    let made = dup(handle, info)?;
-    Ok((made, request::complete(Status::EMPTY)?))
+    let comm = find::<Comm>(handle)?;
+    let draft = Draft::of(&comm, handle, info)?;
+    let reserved = reserve()?;
+    let made = reserved.handle();
+    let duplication = Duplication::new(comm.inner().idup()?, draft, reserved);
+    let operation = Operation::Collective(Started::Duplicate(Box::new(duplication)));
+    Ok((made, request::made(operation, Raiser::Comm(handle), Some(comm))?))
 }
 
 /// Attributes are deleted first. A delete function that fails leaves the communicator as it is.

@@ -154,6 +154,63 @@ static void duplicate(void)
     FAILS(MPI_ERR_COMM, MPI_Comm_idup(MPI_COMM_NULL, &dup, &requests[0]));
 }
 
+/* Rank 0 starts a duplicate before it sends the message for which the others wait before theirs. */
+static void duplicate_in_any_order(void)
+{
+    int rank, flag = 0, token = 7;
+    MPI_Comm dup;
+    MPI_Request request;
+    if (me == 0) {
+        OK(MPI_Comm_idup(MPI_COMM_WORLD, &dup, &request));
+        if (size > 1) {
+            FAILS(MPI_ERR_COMM, MPI_Comm_rank(dup, &rank));
+            FAILS(MPI_ERR_REQUEST, MPI_Request_free(&request));
+            OK(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+            CHECK(!flag);
+        }
+        for (int to = 1; to < size; to++)
+            OK(MPI_Send(&token, 1, MPI_INT, to, 3, MPI_COMM_WORLD));
+    } else {
+        OK(MPI_Recv(&token, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Comm_idup(MPI_COMM_WORLD, &dup, &request));
+    }
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_rank(dup, &rank));
+    CHECK(rank == me);
+    OK(MPI_Comm_free(&dup));
+}
+
+static int refuse_copy(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+    (void)comm, (void)keyval, (void)extra, (void)in, (void)out;
+    *flag = 0;
+    return MPI_ERR_OTHER;
+}
+
+/* A copy function that fails does so in the call itself, before another rank is involved. */
+static void duplicate_with_attributes(void)
+{
+    int keyval, refusing, found, *value;
+    static int mine = 5;
+    MPI_Comm dup;
+    MPI_Request request;
+    OK(MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL));
+    OK(MPI_Comm_create_keyval(refuse_copy, MPI_COMM_NULL_DELETE_FN, &refusing, NULL));
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, keyval, &mine));
+    OK(MPI_Comm_idup(MPI_COMM_WORLD, &dup, &request));
+    /* The duplicate has what the original had at the call. */
+    OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, keyval));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_get_attr(dup, keyval, &value, &found));
+    CHECK(found && *value == 5);
+    OK(MPI_Comm_free(&dup));
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, refusing, &mine));
+    FAILS(MPI_ERR_OTHER, MPI_Comm_idup(MPI_COMM_WORLD, &dup, &request));
+    OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, refusing));
+    OK(MPI_Comm_free_keyval(&keyval));
+    OK(MPI_Comm_free_keyval(&refusing));
+}
+
 /* A request keeps its communicator, whatever the program does with the handle. */
 static void freed_communicator(void)
 {
@@ -192,6 +249,8 @@ int main(int argc, char **argv)
     errors();
     replace();
     duplicate();
+    duplicate_in_any_order();
+    duplicate_with_attributes();
     freed_communicator();
     return end();
 }

@@ -2,6 +2,7 @@
 
 use super::Communicator;
 use super::calls::Call;
+use super::participants::finish;
 use crate::check::clock::Clock;
 use crate::check::note::longest;
 use crate::check::order::{Announcement, Disagreement, Sample, compare};
@@ -105,8 +106,9 @@ impl Communicator {
             Announcement { call: call(), site: site(caller), promises, sample, clock, tally };
         let (all, rank) = self.everyone();
         let ranks = all.processes();
-        let said =
-            self.announcing(window).allgather_values_within(&mine, longest(process.me().size))?;
+        let said = finish(
+            self.announcing(window).allgather_values_within(&mine, longest(process.me().size)),
+        )?;
         let mut known = Clock::default();
         for it in &said {
             known.join(&Clock::from_numbers(it.clock.clone()));

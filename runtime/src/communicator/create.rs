@@ -8,11 +8,13 @@
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
 use super::calls::Call;
-use super::participants::{Participants, told};
+use super::nonblocking::Collective;
+use super::participants::{Participants, finish, told};
 use super::{Communicator, FIRST, FREED, Shared};
 use crate::engine::{Channel, Context};
 use crate::error::{Error, ErrorKind, Result};
@@ -69,6 +71,16 @@ impl Proposal {
     }
 }
 
+/// A rank's proposal, and its error, which the others learn by the proposal.
+fn proposed(outcome: Result<Proposal>) -> (Proposal, Option<Error>) {
+    match outcome {
+        Ok(proposal) => (proposal, None),
+        Err(error) => {
+            (Proposal { error: Some(told(&error)), ..Proposal::new(None, 0) }, Some(error))
+        }
+    }
+}
+
 impl Communicator {
     /// Makes a communicator of the same ranks with a context of its own (MPI-5.0 section 7.4.2).
     /// The copy callbacks decide which attributes it gets. Collective.
@@ -94,10 +106,52 @@ impl Communicator {
             Ok(Proposal::new(Some(0), self.rank()))
         };
         let made = self.make_of_all("dup", propose)?.ok_or_else(|| self.absent())?;
+        Ok(self.duplicate(&made, card))
+    }
+
+    /// Starts to make a communicator of the same ranks with a context of its own (MPI-5.0 section
+    /// 7.4.2). It copies the attributes in this call. See [`dup`](Communicator::dup). Collective.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let making = rank.world().idup()?;
+    /// // Other work.
+    /// let mine = making.wait()?;
+    /// assert_eq!(mine.size(), rank.world().size());
+    /// mine.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`dup`](Communicator::dup), when the call is waited for.
+    #[track_caller]
+    pub fn idup(&self) -> Result<Collective<Communicator>> {
+        self.start("idup", Call::new("dup"), |own, at| {
+            let card = Card::new(own.process().names());
+            let copied = own.card().copy_to(&card, None);
+            let made = Arc::new(OnceLock::new());
+            let place = made.clone();
+            let steps = async move {
+                // The other ranks wait for this one's proposal, so it tells them of its error.
+                let (proposal, wrong) =
+                    proposed(copied.map(|()| Proposal::new(Some(0), own.rank())));
+                let all = own.participants(at);
+                let agreed = own.agree(&all, own.everyone().0, proposal).await;
+                let agreed = wrong.map_or(agreed, Err)?.ok_or_else(|| own.absent())?;
+                let _ = place.set(own.duplicate(&agreed, card));
+                Ok(())
+            };
+            Ok((steps, || Arc::into_inner(made).and_then(OnceLock::into_inner)))
+        })
+    }
+
+    /// This communicator with the context of a new one, on which all ranks agreed.
+    fn duplicate(&self, agreed: &Communicator, card: Card) -> Communicator {
         card.set_errhandler(self.errhandler());
         let Shared { group, rank, inter, .. } = &*self.shared;
         let ranks = (group.clone(), *rank, inter.clone());
-        Ok(Communicator::with_card(self.process().clone(), made.shared.context, ranks, card))
+        Communicator::with_card(self.process().clone(), agreed.shared.context, ranks, card)
     }
 
     /// Divides the ranks by color (MPI-5.0 section 7.4.2). The ranks with equal colors form a new
@@ -231,7 +285,7 @@ impl Communicator {
             let rank = group.rank().ok_or_else(|| self.absent())? as u32;
             let context = self.context(Channel::Groups);
             let participants = Participants::new(self.process(), group, rank, context, tag);
-            self.agree(&participants, group, Proposal::of(group))
+            finish(self.agree(&participants, group, Proposal::of(group)))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);
         made.and_then(|made| made.ok_or_else(|| self.absent()))
@@ -292,15 +346,9 @@ impl Communicator {
             self.ready()?;
             self.announce(|| call.to_owned(), caller)?;
             self.begin(Call::new(call));
-            let (proposal, wrong) = match propose() {
-                Ok(proposal) => (proposal, None),
-                Err(error) => {
-                    let error = Some(error);
-                    (Proposal { error: error.as_ref().map(told), ..Proposal::new(None, 0) }, error)
-                }
-            };
+            let (proposal, wrong) = proposed(propose());
             let all = self.participants(self.current_call());
-            let made = self.agree(&all, self.everyone().0, proposal);
+            let made = finish(self.agree(&all, self.everyone().0, proposal));
             self.end_call(wrong.map_or(made, Err))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);
@@ -308,7 +356,7 @@ impl Communicator {
     }
 
     /// Evaluates the proposals of the ranks in `asked`, and makes the communicator of this rank.
-    fn agree(
+    async fn agree(
         &self,
         participants: &Participants<'_>,
         asked: &Group,
@@ -322,7 +370,7 @@ impl Communicator {
         let none_left = number.as_ref().err().map(told);
         let (part, context) = (proposal.part, number.unwrap_or(0));
         let proposal = Proposal { context, error: proposal.error.or(none_left), ..proposal };
-        let proposals = participants.allgather_values(&proposal)?;
+        let proposals = participants.allgather_values(&proposal).await?;
         if let Some((rank, (class, text))) =
             (0..).zip(&proposals).find_map(|(rank, proposal)| Some((rank, proposal.error.clone()?)))
         {

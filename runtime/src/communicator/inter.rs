@@ -176,7 +176,7 @@ impl Communicator {
         let processes = self.group().processes().to_vec();
         let mine = Meeting { processes, context: process.number_context()? };
         let limit = self.longest_meeting();
-        let both: Vec<Meeting> = leaders.allgather_values_within(&mine, limit)?;
+        let both: Vec<Meeting> = finish(leaders.allgather_values_within(&mine, limit))?;
         let number = both.first().map_or(0, |first| first.context);
         let remote = both.into_iter().nth(1 - rank as usize);
         Ok((remote.map_or_else(Vec::new, |remote| remote.processes), number, rank == 0))

@@ -434,8 +434,7 @@ mod tests {
             let process = world.process();
             let number = |_| [process.number_context().unwrap(), process.number_window().unwrap()];
             let mine: Vec<[u32; 2]> = (0..3).map(number).collect();
-            let all =
-                world.participants(world.current_call()).allgather_values(&mine).unwrap().concat();
+            let all = world.tell(&mine).unwrap().concat();
             for kind in 0..2 {
                 let mut numbers: Vec<u32> = all.iter().map(|both| both[kind]).collect();
                 numbers.sort_unstable();

@@ -92,16 +92,15 @@ impl<'a> Participants<'a> {
     }
 
     /// The values of all ranks, by rank.
-    pub(super) fn allgather_values<T: Serialize + DeserializeOwned>(
+    pub(super) async fn allgather_values<T: Serialize + DeserializeOwned>(
         &self,
         mine: &T,
     ) -> Result<Vec<T>> {
-        self.allgather_values_within(mine, MAX_VALUE)
+        self.allgather_values_within(mine, MAX_VALUE).await
     }
 
-    /// The values of all ranks, by rank, for which it waits. Each is encoded in at most `limit`
-    /// bytes.
-    pub(super) fn allgather_values_within<T: Serialize + DeserializeOwned>(
+    /// The values of all ranks, by rank. Each is encoded in at most `limit` bytes.
+    pub(super) async fn allgather_values_within<T: Serialize + DeserializeOwned>(
         &self,
         mine: &T,
         limit: usize,
@@ -109,7 +108,7 @@ impl<'a> Participants<'a> {
         let me = self.process.me().rank;
         let encoded = shipable::codec::encode(mine, limit);
         let encoded = encoded.map_err(|error| protocol(me, &error.to_string()))?;
-        let all = finish(self.allgather(encoded))?;
+        let all = self.allgather(encoded).await?;
         let decode = |(rank, bytes): (u32, &Vec<u8>)| {
             let decoded = shipable::codec::decode(bytes, limit);
             decoded.map_err(|error| protocol(self.group.process(rank), &error.to_string()))
@@ -459,12 +458,12 @@ impl Communicator {
         let shared = &self.shared;
         let (context, tag) = (self.context(Channel::Windows), window as i32);
         let all = Participants::new(&shared.process, &shared.group, shared.rank, context, tag);
-        Participants { window: Some(window), ..all }.allgather_values(mine)
+        finish(Participants { window: Some(window), ..all }.allgather_values(mine))
     }
 
     /// The values of all ranks, by rank. Collective.
     pub(crate) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
-        self.participants(self.current_call()).allgather_values(mine)
+        finish(self.participants(self.current_call()).allgather_values(mine))
     }
 
     /// Returns after all ranks have called it. It uses messages instead of shared memory, which may
