@@ -2,6 +2,7 @@
 
 mod support;
 
+use half::{bf16, f16};
 use longshore::job::Routes;
 use longshore::shipable::Basic;
 use longshore::sim::{Options, run, run_shared};
@@ -152,6 +153,37 @@ fn long_doubles_are_added_in_the_targets_format() {
             let sum = f64::from(world.size()) * (index as f64 + 0.5);
             assert_eq!(sums.get(index).unwrap().to_f64().unwrap(), sum);
         }
+    });
+}
+
+/// No machine has instructions for them, and XDR's are four bytes long.
+#[test]
+fn halves_are_put_and_added_between_unlike_ranks() {
+    everywhere(crowd(3), |rank| {
+        let world = rank.world();
+        let (me, size) = (world.rank(), world.size());
+        let mut window = Window::allocate(world, 2 * i64::from(size), 2, &Info::default()).unwrap();
+        let (brain, mine) = (rank.type_of::<bf16>().unwrap(), [bf16::from_f32(me as f32 + 0.5)]);
+        let ones = vec![bf16::ONE; size as usize];
+        window
+            .fence(|epoch| (0..size).try_for_each(|to| epoch.put(&mine, to, me.into(), 1, &brain)))
+            .unwrap();
+        window
+            .fence(|epoch| {
+                let all = i64::from(size);
+                (0..size).try_for_each(|to| epoch.accumulate(&ones, to, 0, all, &brain, Op::Sum))
+            })
+            .unwrap();
+        let mut held = vec![bf16::ZERO; size as usize];
+        window.read(0, &mut held).unwrap();
+        for (origin, value) in held.iter().enumerate() {
+            assert_eq!(value.to_f32(), origin as f32 + 0.5 + size as f32);
+        }
+        // The other half is another type.
+        let other = [f16::ONE];
+        let refused = window.fence(|epoch| epoch.put(&other, me, 0, 1, &brain)).unwrap_err();
+        assert_eq!(refused.class(), Class::Type);
+        window.free().unwrap();
     });
 }
 

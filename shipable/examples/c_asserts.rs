@@ -79,6 +79,7 @@ fn formats(architecture: &Architecture, text: &mut String) -> std::fmt::Result {
     let signed = i32::from(architecture.char_is_signed());
     let (bits, exponent) = match architecture.long_double().1 {
         FloatFormat::Binary16 => (11, 16),
+        FloatFormat::Bfloat16 => (8, 128),
         FloatFormat::Binary32 => (24, 128),
         FloatFormat::Binary64 => (53, 1024),
         FloatFormat::X87 | FloatFormat::M68k => (64, 16384),

@@ -7,13 +7,15 @@ use crate::peer::Library;
 pub const MPICH: &str = "MPICH Version: 5.0.2";
 pub const OPEN_MPI: &str = "Open MPI v5.0.11";
 
-/// The predefined types that a library lacks. They are optional (MPI-5.0 section 3.2.2), and need a
-/// Fortran compiler.
+/// The predefined types that a library lacks. MPI doesn't define the halves. The others are
+/// optional (MPI-5.0 section 3.2.2), and need a Fortran compiler.
 pub fn absent(library: &Library) -> Vec<Basic> {
     use Basic::*;
     match library.name.as_str() {
-        OPEN_MPI => vec![Integer16, Real2, Logical16, Complex4, Complex32],
-        _ => Vec::new(),
+        OPEN_MPI => {
+            vec![Integer16, Real2, Logical16, Complex4, Complex32, Float16, Bfloat16]
+        }
+        _ => vec![Float16, Bfloat16],
     }
 }
 

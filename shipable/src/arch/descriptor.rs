@@ -143,7 +143,7 @@ impl Architecture {
             FloatFormat::M68k => (&[12], Some(ByteOrder::Big)),
             FloatFormat::Binary128 | FloatFormat::DoubleDouble => (&[16], None),
             FloatFormat::Binary64 => (&[8], None),
-            FloatFormat::Binary32 | FloatFormat::Binary16 => (&[], None),
+            FloatFormat::Binary32 | FloatFormat::Binary16 | FloatFormat::Bfloat16 => (&[], None),
         };
         check("long double", self.long_double, long_double.0)?;
         if long_double.1.is_some_and(|order| order != self.order) {

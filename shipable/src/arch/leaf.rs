@@ -120,8 +120,9 @@ impl Architecture {
             Logical8 => self.sized_logical(8),
             Logical16 => self.sized_logical(16),
             // An architecture without two-byte types stores a half as a float.
-            Real2 if self.short.size != 2 => (self.float, self.real_of(4)),
-            Real2 => (self.short, Value::Float(FloatFormat::Binary16)),
+            Real2 | Float16 | Bfloat16 if self.short.size != 2 => (self.float, self.real_of(4)),
+            Real2 | Float16 => (self.short, Value::Float(FloatFormat::Binary16)),
+            Bfloat16 => (self.short, Value::Float(FloatFormat::Bfloat16)),
             Real4 => (self.float, self.real_of(4)),
             Real8 => (self.double, self.real_of(8)),
             Real16 => (self.quad(), self.real_of(16)),
@@ -254,6 +255,7 @@ impl FloatFormat {
     pub const fn decimal_range(self) -> (u32, u32) {
         match self {
             FloatFormat::Binary16 => (3, 4),
+            FloatFormat::Bfloat16 => (2, 37),
             FloatFormat::Binary32 => (6, 37),
             FloatFormat::Binary64 => (15, 307),
             FloatFormat::X87 | FloatFormat::M68k => (18, 4931),

@@ -24,6 +24,8 @@ impl ByteOrder {
 pub enum FloatFormat {
     /// IEEE binary16.
     Binary16,
+    /// The upper half of a binary32: its exponent, and 8 bits of significand.
+    Bfloat16,
     /// IEEE binary32.
     Binary32,
     /// IEEE binary64.
@@ -90,6 +92,7 @@ impl fmt::Display for ScalarName {
             Value::Float(FloatFormat::X87) => "x87/",
             Value::Float(FloatFormat::M68k) => "m68k/",
             Value::Float(FloatFormat::DoubleDouble) => "dd",
+            Value::Float(FloatFormat::Bfloat16) => "bf",
             Value::Float(_) => "f",
         };
         write!(f, "{kind}{}", scalar.size)?;

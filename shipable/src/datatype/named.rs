@@ -196,6 +196,8 @@ named! {
     cxx_long_double_complex CxxLongDoubleComplex;
     lb Lb;
     ub Ub;
+    float16 Float16;
+    bfloat16 Bfloat16;
 }
 
 #[cfg(test)]

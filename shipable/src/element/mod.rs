@@ -9,6 +9,8 @@ pub mod c;
 mod data;
 mod enumeration;
 pub mod fortran;
+#[cfg(feature = "half")]
+mod half;
 mod structure;
 
 use std::marker::PhantomData;
@@ -33,6 +35,7 @@ pub use structure::{Block, Members};
 /// | `i8`, `i16`, `i32`, `i64` | `MPI_INT8_T` to `MPI_INT64_T` | `i8`, `i16`, `i32`, `i64` |
 /// | `u8`, `u16`, `u32`, `u64` | `MPI_UINT8_T` to `MPI_UINT64_T` | `u8`, `u16`, `u32`, `u64` |
 /// | `f32`, `f64` | `MPI_FLOAT`, `MPI_DOUBLE` | `f`, `d` |
+/// | `half::f16`, `half::bf16`, with the feature `half` | `MPIX_C_FLOAT16`, `MPIX_BFLOAT16` | `f16`, `bf16` |
 /// | [`c::Int`], [`c::Unsigned`] | `MPI_INT`, `MPI_UNSIGNED` | `i`, `u` |
 /// | [`c::Short`], [`c::Long`] | `MPI_SHORT`, `MPI_LONG` | `s`, `l` |
 /// | [`c::Char`], [`c::Byte`], [`c::Bool`] | `MPI_CHAR`, `MPI_BYTE`, `MPI_C_BOOL` | `c`, `b`, `B` |

@@ -1,5 +1,5 @@
-//! The interchange formats of IEEE 754: a sign, a biased exponent, and a fraction with an implied
-//! leading bit.
+//! The interchange formats of IEEE 754, and bfloat16: a sign, a biased exponent, and a fraction
+//! with an implied leading bit.
 
 use super::misfit::Misfit;
 use super::number::{Number, round};
@@ -13,6 +13,7 @@ pub(super) struct Ieee {
 
 impl Ieee {
     pub(super) const BINARY16: Ieee = Ieee { precision: 11, exponent_bits: 5 };
+    pub(super) const BFLOAT16: Ieee = Ieee { precision: 8, exponent_bits: 8 };
     pub(super) const BINARY32: Ieee = Ieee { precision: 24, exponent_bits: 8 };
     pub(super) const BINARY64: Ieee = Ieee { precision: 53, exponent_bits: 11 };
     pub(super) const BINARY128: Ieee = Ieee { precision: 113, exponent_bits: 15 };

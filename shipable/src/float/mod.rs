@@ -33,7 +33,7 @@ pub use number::Number;
 /// The storage sizes that a format can have, in bytes.
 pub fn sizes(format: FloatFormat) -> RangeInclusive<u8> {
     match format {
-        FloatFormat::Binary16 => 2..=2,
+        FloatFormat::Binary16 | FloatFormat::Bfloat16 => 2..=2,
         FloatFormat::Binary32 => 4..=4,
         FloatFormat::Binary64 => 8..=8,
         FloatFormat::X87 => 10..=16,
@@ -51,6 +51,7 @@ pub fn sizes(format: FloatFormat) -> RangeInclusive<u8> {
 pub fn decode(format: FloatFormat, image: u128) -> Result<Number, Misfit> {
     match format {
         FloatFormat::Binary16 => Ok(Ieee::BINARY16.decode(image)),
+        FloatFormat::Bfloat16 => Ok(Ieee::BFLOAT16.decode(image)),
         FloatFormat::Binary32 => Ok(Ieee::BINARY32.decode(image)),
         FloatFormat::Binary64 => Ok(Ieee::BINARY64.decode(image)),
         FloatFormat::Binary128 => Ok(Ieee::BINARY128.decode(image)),
@@ -68,6 +69,7 @@ pub fn decode(format: FloatFormat, image: u128) -> Result<Number, Misfit> {
 pub fn encode(format: FloatFormat, number: &Number) -> Result<u128, Misfit> {
     match format {
         FloatFormat::Binary16 => Ieee::BINARY16.encode(number),
+        FloatFormat::Bfloat16 => Ieee::BFLOAT16.encode(number),
         FloatFormat::Binary32 => Ieee::BINARY32.encode(number),
         FloatFormat::Binary64 => Ieee::BINARY64.encode(number),
         FloatFormat::Binary128 => Ieee::BINARY128.encode(number),

@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use rustc_apfloat::ieee::{Double, Half, Quad, Single, X87DoubleExtended};
+use rustc_apfloat::ieee::{BFloat, Double, Half, Quad, Single, X87DoubleExtended};
 use rustc_apfloat::{Float, FloatConvert, Status};
 
 use super::*;
 use FloatFormat::*;
 
-const SIMPLE: [FloatFormat; 6] = [Binary16, Binary32, Binary64, X87, M68k, Binary128];
+const SIMPLE: [FloatFormat; 7] = [Binary16, Bfloat16, Binary32, Binary64, X87, M68k, Binary128];
 
 fn cases(default: usize) -> usize {
     std::env::var("LONGSHORE_TEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
@@ -78,7 +78,7 @@ impl Fixed {
 fn ordinal(format: FloatFormat, image: u128) -> (bool, u128) {
     let ordinal = |sign: u32| (image >> sign & 1 == 1, image & ((1 << sign) - 1));
     match format {
-        Binary16 => ordinal(15),
+        Binary16 | Bfloat16 => ordinal(15),
         Binary32 => ordinal(31),
         Binary64 => ordinal(63),
         Binary128 => ordinal(127),
@@ -98,6 +98,7 @@ fn ordinal(format: FloatFormat, image: u128) -> (bool, u128) {
 fn infinity(format: FloatFormat) -> u128 {
     match format {
         Binary16 => 0x1f << 10,
+        Bfloat16 => 0xff << 7,
         Binary32 => 0xff << 23,
         Binary64 => 0x7ff << 52,
         Binary128 => 0x7fff << 112,
@@ -111,6 +112,7 @@ fn infinity(format: FloatFormat) -> u128 {
 fn magnitude_of(format: FloatFormat, ordinal: u128) -> Fixed {
     let (fraction_bits, least) = match format {
         Binary16 => (10, -24),
+        Bfloat16 => (7, -133),
         Binary32 => (23, -149),
         Binary64 => (52, -1074),
         Binary128 => (112, -16494),
@@ -131,7 +133,7 @@ fn image(format: FloatFormat, negative: bool, ordinal: u128) -> u128 {
     let (field, fraction) = (ordinal >> 63, ordinal & (u128::MAX >> 65));
     let integer_bit = |is_set: bool| u128::from(is_set) << 63;
     match format {
-        Binary16 => sign << 15 | ordinal,
+        Binary16 | Bfloat16 => sign << 15 | ordinal,
         Binary32 => sign << 31 | ordinal,
         Binary64 => sign << 63 | ordinal,
         Binary128 => sign << 127 | ordinal,
@@ -319,6 +321,7 @@ fn by_apfloat(from: FloatFormat, image: u128, to: FloatFormat) -> (u128, Status)
     where
         A: Float
             + FloatConvert<Half>
+            + FloatConvert<BFloat>
             + FloatConvert<Single>
             + FloatConvert<Double>
             + FloatConvert<X87DoubleExtended>
@@ -326,6 +329,7 @@ fn by_apfloat(from: FloatFormat, image: u128, to: FloatFormat) -> (u128, Status)
     {
         match to {
             Binary16 => step::<A, Half>(image),
+            Bfloat16 => step::<A, BFloat>(image),
             Binary32 => step::<A, Single>(image),
             Binary64 => step::<A, Double>(image),
             X87 => step::<A, X87DoubleExtended>(image),
@@ -334,6 +338,7 @@ fn by_apfloat(from: FloatFormat, image: u128, to: FloatFormat) -> (u128, Status)
     }
     match from {
         Binary16 => to_any::<Half>(image, to),
+        Bfloat16 => to_any::<BFloat>(image, to),
         Binary32 => to_any::<Single>(image, to),
         Binary64 => to_any::<Double>(image, to),
         X87 => to_any::<X87DoubleExtended>(image, to),
@@ -341,7 +346,7 @@ fn by_apfloat(from: FloatFormat, image: u128, to: FloatFormat) -> (u128, Status)
     }
 }
 
-const SHARED: [FloatFormat; 5] = [Binary16, Binary32, Binary64, X87, Binary128];
+const SHARED: [FloatFormat; 6] = [Binary16, Bfloat16, Binary32, Binary64, X87, Binary128];
 
 fn compare_with_apfloat(from: FloatFormat, image: u128, to: FloatFormat) {
     let (expected, status) = by_apfloat(from, image, to);
@@ -353,23 +358,31 @@ fn compare_with_apfloat(from: FloatFormat, image: u128, to: FloatFormat) {
 }
 
 #[test]
-fn every_binary16_converts_as_in_apfloat() {
-    for image in 0..1 << 16 {
-        for to in SHARED {
-            compare_with_apfloat(Binary16, image, to);
+fn every_half_converts_as_in_apfloat() {
+    for half in [Binary16, Bfloat16] {
+        for image in 0..1 << 16 {
+            for to in SHARED {
+                compare_with_apfloat(half, image, to);
+            }
         }
     }
 }
 
 #[test]
-fn rounding_to_binary16_is_right_around_every_halfway_point() {
-    for at in 0..infinity(Binary16) {
-        let [here, next] =
-            [at, at + 1].map(|at| f32::from_bits(by_apfloat(Binary16, at, Binary32).0 as u32));
-        let next = if at + 1 == infinity(Binary16) { 65536.0 } else { next };
-        let half = (here + next) / 2.0;
-        for single in [half.to_bits() - 1, half.to_bits(), half.to_bits() + 1] {
-            compare_with_apfloat(Binary32, single.into(), Binary16);
+fn rounding_to_a_half_is_right_around_every_halfway_point() {
+    for half in [Binary16, Bfloat16] {
+        for at in 0..infinity(half) {
+            let [here, next] =
+                [at, at + 1].map(|at| f64::from_bits(by_apfloat(half, at, Binary64).0 as u64));
+            let next = if next.is_infinite() { 2.0 * f64::from(1 << 15) } else { next };
+            // No binary32 is halfway to what would follow the greatest bfloat16.
+            if half == Bfloat16 && at + 1 == infinity(half) {
+                break;
+            }
+            let halfway = ((here + next) / 2.0) as f32;
+            for single in [halfway.to_bits() - 1, halfway.to_bits(), halfway.to_bits() + 1] {
+                compare_with_apfloat(Binary32, single.into(), half);
+            }
         }
     }
 }
@@ -401,7 +414,7 @@ fn narrowing_matches_the_hardware() {
 #[test]
 fn infinities_zeros_and_nans_survive_conversion() {
     let special = |format: FloatFormat, number: Number| encode(format, &number).unwrap();
-    let all = [Binary16, Binary32, Binary64, X87, M68k, Binary128, DoubleDouble];
+    let all = [Binary16, Bfloat16, Binary32, Binary64, X87, M68k, Binary128, DoubleDouble];
     for from in all {
         for to in all {
             for negative in [false, true] {
@@ -409,13 +422,13 @@ fn infinities_zeros_and_nans_survive_conversion() {
                     let image = convert(from, special(from, number), to);
                     assert_eq!(decode(to, image.unwrap()), Ok(number), "{from:?} to {to:?}");
                 }
-                // The quiet bit and the nine bits after it, which fit even the narrowest format.
-                let payload = 0b101_1001_0110 << 117;
+                // The quiet bit and the six bits after it, which fit even the narrowest format.
+                let payload = 0b1011_0010 << 120;
                 let nan = special(from, Number::Nan { negative, payload });
                 let image = convert(from, nan, to).unwrap();
                 assert_eq!(
                     decode(to, image),
-                    Ok(Number::Nan { negative, payload: payload >> 118 << 118 })
+                    Ok(Number::Nan { negative, payload: payload >> 121 << 121 })
                 );
             }
         }
@@ -550,7 +563,7 @@ fn sums_and_differences_are_rounded_once() {
 #[test]
 fn products_are_rounded_once() {
     let mut random = SmallRng::seed_from_u64(12);
-    for format in [Binary16, Binary32, Binary64, X87, M68k] {
+    for format in [Binary16, Bfloat16, Binary32, Binary64, X87, M68k] {
         let ordinals = ordinals(format, &mut random, cases(300));
         for _ in 0..cases(1500) {
             let mut pick =
