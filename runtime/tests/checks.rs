@@ -189,6 +189,35 @@ fn rule_23_covers_loads_and_stores_of_the_owner() {
     }));
 }
 
+/// A message orders what its sender did before it, however late it is received.
+#[test]
+fn rule_23_a_message_tells_nothing_of_what_followed_it() {
+    let words = ["rule 23", "of rank 2", "put by rank 0 at ", "put by rank 1 at ", "bytes 0..8"];
+    expect(
+        &words,
+        windowed(|rank, window, long| {
+            let world = rank.world();
+            let all = window.lock_all(|epoch| match world.rank() {
+                0 => {
+                    epoch.put(&ONE, 2, 0, 1, long)?;
+                    world.send(&ONE, 1, 0)?;
+                    epoch.flush(2, |_| Ok(()))?;
+                    world.send(&ONE, 1, 1)
+                }
+                1 => {
+                    // The second message is here as well, but isn't received yet.
+                    world.probe(0, 1)?;
+                    world.recv(&mut [0i64], 0, 0)?;
+                    epoch.put(&ONE, 2, 0, 1, long)?;
+                    world.recv(&mut [0i64], 0, 1).map(drop)
+                }
+                _ => Ok(()),
+            });
+            all.unwrap();
+        }),
+    );
+}
+
 /// Each synchronisation that orders accesses of two ranks, and each with one half missing.
 #[test]
 fn ordered_accesses_are_not_reported() {

@@ -186,6 +186,11 @@ impl Check {
         self.peers[peer as usize].heard = known;
     }
 
+    /// The clock that a peer sent last.
+    pub(crate) fn heard(&self, peer: u32) -> Clock {
+        self.peers.get(peer as usize).map_or_else(Clock::default, |peer| peer.heard.clone())
+    }
+
     /// Adopts the clock that the peer sent last.
     pub(crate) fn learn_from(&mut self, peer: u32) {
         let Some(known) = self.peers.get_mut(peer as usize) else { return };

@@ -355,7 +355,7 @@ impl<'a> Participants<'a> {
     async fn finish_receive(&self, from: u32, number: u64) -> Result<Vec<u8>> {
         let from = Some(from);
         let received = self.wait(from, from, move |state| state.take_received(number)).await;
-        let Delivery { status, signature, bytes } =
+        let Delivery { status, signature, bytes, .. } =
             received.inspect_err(|_| self.process.engine().state().abandon(number))?;
         match self.call {
             Some((communicator, call)) if signature != call.code() => {

@@ -288,7 +288,7 @@ impl State {
                 return Ok(());
             }
             Announce => {
-                messages.handle_announce(peer, &header, peers, outbox);
+                messages.handle_announce(peer, &header, peers, notes, outbox);
                 return Ok(());
             }
             _ => {}
@@ -421,7 +421,7 @@ impl State {
                     operations.settle(confirmed);
                 }
             }
-            Kind::Eager => messages.handle_eager(peer, header, bytes, peers, outbox),
+            Kind::Eager => messages.handle_eager(peer, header, bytes, peers, notes, outbox),
             kind => return Err(format!("a stream of {kind:?}")),
         }
         Ok(())

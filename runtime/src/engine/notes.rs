@@ -87,6 +87,19 @@ impl Notes {
         }
     }
 
+    /// The clock that a peer told last, to be [learned](Notes::learn) later; `None` without
+    /// `--check`.
+    pub(super) fn heard(&self, peer: u32) -> Option<Clock> {
+        self.check.as_ref().map(|check| check.heard(peer))
+    }
+
+    /// Orders this rank's later accesses after those that this clock covers.
+    pub(super) fn learn(&mut self, known: &Clock) {
+        if let Some(check) = &mut self.check {
+            check.learn(known);
+        }
+    }
+
     /// Notes that a peer's operation raises a notification counter of this rank.
     pub(super) fn notified(&mut self, due: Due) {
         if let Some(check) = &mut self.check {

@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use super::notes::Notes;
 use super::outbox::{Outbox, Outgoing, Purpose, Source};
 use super::peers::Peers;
+use crate::check::clock::Clock;
 use crate::error::{Error, Result};
 use crate::wire::{Brief, Header, Kind};
 
@@ -79,6 +80,8 @@ pub(super) struct Messages {
 struct Unexpected {
     arrival: Arrival,
     body: Body,
+    /// Under `--check`, the clock that the sender had told before it sent the message.
+    known: Option<Clock>,
 }
 
 enum Body {
@@ -334,8 +337,8 @@ impl Messages {
         notes: &mut Notes,
     ) -> Option<Result<Delivery>> {
         let received = self.received.remove(&number);
-        if let Some(Ok(delivery)) = &received {
-            notes.learn_clock(delivery.status.source as u32);
+        if let Some(Ok(Delivery { known: Some(known), .. })) = &received {
+            notes.learn(known);
         }
         received
     }
@@ -359,9 +362,11 @@ impl Messages {
         header: &Header,
         bytes: Vec<u8>,
         peers: &Peers,
+        notes: &mut Notes,
         out: &mut Outbox,
     ) {
-        self.arrive(peer, header, Body::Here(bytes), peers, out);
+        let known = notes.heard(peer);
+        self.arrive((peer, header), Body::Here(bytes), known, peers, out);
     }
 
     /// Takes in an `Announce`: a message whose data wait at the sender.
@@ -370,13 +375,22 @@ impl Messages {
         peer: u32,
         header: &Header,
         peers: &Peers,
+        notes: &mut Notes,
         out: &mut Outbox,
     ) {
-        self.arrive(peer, header, Body::Announced(header.operation), peers, out);
+        let known = notes.heard(peer);
+        self.arrive((peer, header), Body::Announced(header.operation), known, peers, out);
     }
 
     /// Delivers a message to the first receive that matches it, or queues it.
-    fn arrive(&mut self, peer: u32, header: &Header, body: Body, peers: &Peers, out: &mut Outbox) {
+    fn arrive(
+        &mut self,
+        (peer, header): (u32, &Header),
+        body: Body,
+        known: Option<Clock>,
+        peers: &Peers,
+        out: &mut Outbox,
+    ) {
         let arrival = Arrival {
             peer,
             context: header.context,
@@ -385,7 +399,7 @@ impl Messages {
             length: header.length,
             by_length: peers.matches_by_length(peer),
         };
-        let message = Unexpected { arrival, body };
+        let message = Unexpected { arrival, body, known };
         let mut posted = self.posted.iter();
         let receive = posted.position(|posted| posted.pattern.matches(&arrival));
         match receive.and_then(|receive| self.posted.remove(receive)) {
@@ -399,14 +413,14 @@ impl Messages {
     /// Delivers a message to a receive that matches it: takes in its data, or clears it.
     fn deliver(
         &mut self,
-        Unexpected { arrival, body }: Unexpected,
+        Unexpected { arrival, body, known }: Unexpected,
         number: u64,
         landing: Landing,
         peers: &Peers,
         out: &mut Outbox,
     ) {
         let stream = peers.stream_or_own(arrival.peer);
-        let receiving = Receiving::new(number, landing, &arrival, &stream);
+        let receiving = Receiving::new(number, landing, &arrival, known, &stream);
         match body {
             Body::Here(bytes) => {
                 out.return_credit(arrival.peer, arrival.length + Header::SIZE as u64);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use shipable::{Architecture, Partial, SharedProgram};
 
 use super::matching::Arrival;
+use crate::check::clock::Clock;
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::Lease;
 use crate::types::Compiled;
@@ -42,6 +43,9 @@ pub(crate) struct Delivery {
     pub signature: u128,
     /// The data, if the landing was [`Landing::Bytes`].
     pub bytes: Vec<u8>,
+    /// Under `--check`, the clock that the sender had told before it sent the message. Its receiver
+    /// adopts this one: the sender may have told a later clock since.
+    pub known: Option<Clock>,
 }
 
 /// A receive whose message is arriving.
@@ -50,6 +54,7 @@ pub(in crate::engine) struct Receiving {
     status: Status,
     signature: u128,
     buffer: Buffer,
+    known: Option<Clock>,
     error: Option<Error>,
 }
 
@@ -74,6 +79,7 @@ impl Receiving {
         number: u64,
         landing: Landing,
         arrival: &Arrival,
+        known: Option<Clock>,
         stream: &Architecture,
     ) -> Result<Receiving> {
         let (source, bytes) = (arrival.peer as i32, arrival.length);
@@ -96,7 +102,7 @@ impl Receiving {
             }
         };
         let signature = arrival.signature;
-        Ok(Receiving { number, status, signature, buffer, error: None })
+        Ok(Receiving { number, status, signature, buffer, known, error: None })
     }
 
     /// Takes in a message that is all here.
@@ -137,11 +143,11 @@ impl Receiving {
 
     /// The outcome of the receive. `cut` is the error if the message ended early.
     pub(super) fn into_outcome(self, cut: Option<Error>) -> Result<Delivery> {
-        let Receiving { status, signature, buffer, error, .. } = self;
+        let Receiving { status, signature, buffer, known, error, .. } = self;
         let bytes = match buffer {
             Buffer::Bytes(bytes) => bytes,
             Buffer::Typed { .. } => Vec::new(),
         };
-        error.or(cut).map_or(Ok(Delivery { status, signature, bytes }), Err)
+        error.or(cut).map_or(Ok(Delivery { status, signature, bytes, known }), Err)
     }
 }
