@@ -18,6 +18,7 @@ pub mod show;
 pub mod stealing;
 pub mod stencil;
 pub mod table;
+pub mod telemetry;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -25,8 +26,8 @@ use std::process::ExitCode;
 
 use longshore::Rank;
 
-/// The examples that the demo runs, in its order. Only [`TABLE`] takes an argument: a file.
-pub const NAMES: [&str; 11] = [
+/// The examples that the demo runs, in its order. [`TABLE`] takes a file, [`TELEMETRY`] options.
+pub const NAMES: [&str; 12] = [
     "halo",
     "stencil",
     "records",
@@ -38,10 +39,14 @@ pub const NAMES: [&str; 11] = [
     "stealing",
     "histogram",
     TABLE,
+    TELEMETRY,
 ];
 
 /// The example that reads a CSV of shipments. The program `make-shipments` writes such a file.
 pub const TABLE: &str = "table";
+
+/// The example with options of its own: [`telemetry::Options`].
+pub const TELEMETRY: &str = "telemetry";
 
 /// Runs an example on the job that this process belongs to. Every rank of the job must call it.
 ///
@@ -65,6 +70,7 @@ fn run(rank: &Rank, name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Err
         ("hashtable", []) => hashtable::run(rank),
         ("stealing", []) => stealing::run(rank),
         ("histogram", []) => histogram::run(rank),
+        (TELEMETRY, options) => telemetry::run(rank, options),
         (TABLE, [input]) => table::run(rank, input),
         (TABLE, _) => {
             Err("table takes one argument: a CSV file that make-shipments has written".into())

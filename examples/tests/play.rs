@@ -77,6 +77,11 @@ fn packed() {
 }
 
 #[test]
+fn telemetry() {
+    play(env!("CARGO_BIN_EXE_telemetry"), &["--rate".as_ref(), "0".as_ref()]);
+}
+
+#[test]
 fn object() {
     play(env!("CARGO_BIN_EXE_object"), &[]);
 }

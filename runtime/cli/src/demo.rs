@@ -55,6 +55,7 @@ fn four(text: &str) -> Result<Representations, String> {
 #[derive(clap::Args)]
 pub struct Example {
     name: String,
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<PathBuf>,
 }
 
