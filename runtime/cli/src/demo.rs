@@ -1,5 +1,7 @@
 //! `longshore demo`: runs the examples on ranks of different architectures and shows their frames.
 
+mod real;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
@@ -12,6 +14,7 @@ use longshore_examples::shipments::Shipments;
 use longshore_examples::{NAMES, TABLE};
 
 use crate::representation::Representations;
+use real::Process;
 
 /// Runs the examples on ranks of different architectures and shows the frames that cross the wire
 ///
@@ -29,6 +32,9 @@ pub struct Arguments {
         value_parser = four
     )]
     arch: Representations,
+    /// Real processes instead of emulated representations, where `ci/cross` has built the examples
+    #[arg(long)]
+    real: bool,
     /// Number of rows of the CSV for the table example
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     rows: usize,
@@ -41,7 +47,8 @@ const EXAMPLES: &str = "\
 Examples:
   longshore demo                                            all examples
   longshore demo halo records                               two of them
-  longshore demo halo --arch native,sparc,win64,ppc64le     on other architectures";
+  longshore demo halo --arch native,sparc,win64,ppc64le     on other architectures
+  longshore demo telemetry --real --arch native,aarch64,s390x,ppc    with real processes";
 
 fn four(text: &str) -> Result<Representations, String> {
     let all = Representations::of_ranks(text)?;
@@ -105,6 +112,9 @@ pub fn main(arguments: Arguments) -> ExitCode {
     }
 }
 
+/// The words by which this command runs an example.
+const CHOICE: usize = 2;
+
 /// Runs one example as a job of its own and returns the job's status.
 fn play(
     name: &str,
@@ -118,17 +128,61 @@ fn play(
     if crate::has_colours(&std::io::stdout()) {
         environment.push(("LONGSHORE_COLOUR".into(), "1".into()));
     }
-    let ranks = u32::try_from(arguments.arch.0.len())?;
-    let part = Part {
-        ranks,
-        arguments: words,
-        environment,
-        archs: arguments.arch.0.clone(),
-        ..Part::new(std::env::current_exe()?)
+    let program = Program { name, words, environment };
+    let archs = &arguments.arch.0;
+    let parts = match arguments.real {
+        false => vec![program.emulated(archs)?],
+        true => program.real(archs)?,
     };
-    let status = launcher::run(&Job { parts: vec![part], ..Job::default() }, control)?;
+    let status = launcher::run(&Job { parts, ..Job::default() }, control)?;
     crate::print("\n")?;
     Ok(status)
+}
+
+/// An example as the program of a job.
+struct Program<'a> {
+    name: &'a str,
+    /// The words that choose the example, and its arguments.
+    words: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl Program<'_> {
+    /// Ranks that emulate these representations.
+    fn emulated(&self, archs: &[String]) -> Result<Part, Box<dyn std::error::Error>> {
+        Ok(Part {
+            ranks: u32::try_from(archs.len())?,
+            arguments: self.words.clone(),
+            environment: self.environment.clone(),
+            archs: archs.to_vec(),
+            ..Part::new(std::env::current_exe()?)
+        })
+    }
+
+    /// A rank for each representation: a real process where there is a program. Prints which.
+    fn real(&self, archs: &[String]) -> Result<Vec<Part>, Box<dyn std::error::Error>> {
+        let mut parts = Vec::with_capacity(archs.len());
+        for (rank, arch) in archs.iter().enumerate() {
+            let found = Process::find(arch, self.name);
+            let how = match &found {
+                Some(process) => process.to_string(),
+                None if arch == "native" => "a process".to_owned(),
+                None => "emulated, since ci/cross has built no program".to_owned(),
+            };
+            crate::print(&format!("rank {rank} is {arch}: {how}\n"))?;
+            parts.push(match found {
+                Some(process) => {
+                    let (program, mut arguments) = process.words();
+                    // The program is of this example only.
+                    arguments.extend(self.words.iter().skip(CHOICE).cloned());
+                    let environment = self.environment.clone();
+                    Part { arguments, environment, ..Part::new(program) }
+                }
+                None => self.emulated(std::slice::from_ref(arch))?,
+            });
+        }
+        Ok(parts)
+    }
 }
 
 /// Writes a CSV for the table example.
