@@ -100,9 +100,8 @@ impl Span {
         compare: Span,
         new: Span,
     ) -> Option<T> {
-        let (found, wanted) = (self.peek::<W>(at)?, compare.peek::<W>(0)?);
-        let differs = !swap.is_equal(wanted.into(), found.into());
-        (differs || self.copy_run(at, new, 0, new.len)).then(|| of_word(found))
+        let wanted = compare.peek::<W>(0)?.into();
+        self.replace_if(at, new, |found: &W| swap.is_equal(wanted, (*found).into())).map(of_word)
     }
 
     /// Compares and swaps the element at displacement `at`, and copies its earlier value to `old`;

@@ -229,6 +229,32 @@ impl Span {
         Some(unsafe { shipable::kernels::load_value(place) })
     }
 
+    /// Replaces the value at a displacement by the one in `new`, if `replaces` says so of it.
+    /// Returns the earlier value, or `None` if either memory doesn't have one.
+    #[inline(always)]
+    pub(crate) fn replace_if<T: Element>(
+        self,
+        at: i64,
+        new: Span,
+        replaces: impl FnOnce(&T) -> bool,
+    ) -> Option<T> {
+        // A negative place is a number above every length.
+        let at = self.origin.checked_add(at)? as u64;
+        let size = size_of::<T>() as u64;
+        if at.checked_add(size)? > self.len || new.origin != 0 || new.len < size {
+            return None;
+        }
+        let place = self.start.wrapping_add(at as usize);
+        // SAFETY: the bytes are in the span's memory, as checked, which the module's rules keep
+        // alive. Every bit pattern is a value of an `Element`.
+        let old = unsafe { shipable::kernels::load_value(place) };
+        if replaces(&old) {
+            // SAFETY: as above, for the bytes of `new` as well.
+            unsafe { shipable::kernels::copy_run(new.start, place, size_of::<T>()) };
+        }
+        Some(old)
+    }
+
     /// Copies `len` bytes from displacement `from_at` of `from` to displacement `at` of this span.
     /// Returns false, and copies nothing, if either memory doesn't have them. A naturally aligned
     /// copy of 8 bytes doesn't tear.
@@ -239,7 +265,8 @@ impl Span {
         else {
             return false;
         };
-        let inside = |at: i64, of: u64| at >= 0 && at as u64 <= of && len <= of - at as u64;
+        // A negative place is a number above every length.
+        let inside = |at: i64, of: u64| at as u64 <= of && len <= of - at as u64;
         if !inside(to_at, self.len) || !inside(from_at, from.len) {
             return false;
         }
@@ -297,4 +324,47 @@ pub(super) fn of_word<T: Element, W: Element + Into<u64>>(word: W) -> T {
     assert_eq!(size_of::<T>(), size_of::<W>());
     // SAFETY: a word has no padding, and every bit pattern is a value of an `Element`.
     unsafe { std::mem::transmute_copy(&word) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Places before and behind the memory are refused, those whose sum wraps as well.
+    #[test]
+    fn accesses_stay_inside_the_memory() {
+        let mut values = [1u64, 2, 3];
+        let memory = Span::of(values.as_mut_ptr(), values.len());
+        let one = Span { len: 8, ..memory };
+        let outside = [-1, -8, i64::MIN, i64::MIN + 8, 17, 24, 25, i64::MAX - 7, i64::MAX];
+        for at in outside {
+            assert_eq!(memory.peek::<u64>(at), None, "{at}");
+            assert_eq!(memory.replace_if::<u64>(at, one, |_| true), None, "{at}");
+            assert!(!memory.copy_run(at, one, 0, 8), "to {at}");
+            assert!(!one.copy_run(0, memory, at, 8), "from {at}");
+        }
+        let moved = memory.shifted(-8).unwrap();
+        for at in [i64::MIN, i64::MIN + 8, -16, 0, 7, 32 - 7] {
+            assert_eq!(moved.peek::<u64>(at), None, "{at}");
+            assert_eq!(moved.replace_if::<u64>(at, one, |_| true), None, "{at}");
+            assert!(!moved.copy_run(at, one, 0, 8), "to {at}");
+        }
+        assert_eq!([8, 16, 24].map(|at| moved.peek::<u64>(at)), [Some(1), Some(2), Some(3)]);
+        assert!(moved.copy_run(24, memory, 0, 8) && moved.copy_run(32, memory, 0, 0));
+        assert!(!moved.copy_run(33, memory, 0, 0));
+        assert_eq!(memory.peek::<u64>(16), Some(1));
+    }
+
+    #[test]
+    fn a_value_is_replaced_only_if_it_should_be() {
+        let (mut values, mut new) = ([1u32, 2], [7u32, 9]);
+        let memory = Span::of(values.as_mut_ptr(), values.len());
+        let new = Span::of(new.as_mut_ptr(), new.len());
+        assert_eq!(memory.replace_if(4, new, |old: &u32| *old == 1), Some(2));
+        assert_eq!(memory.peek::<u32>(4), Some(2));
+        assert_eq!(memory.replace_if(4, new, |old: &u32| *old == 2), Some(2));
+        assert_eq!([0, 4].map(|at| memory.peek::<u32>(at)), [Some(1), Some(7)]);
+        // The new value isn't all there.
+        assert_eq!(memory.replace_if::<u64>(0, Span { len: 7, ..new }, |_| true), None);
+    }
 }

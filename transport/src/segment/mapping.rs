@@ -112,9 +112,20 @@ impl Mapping {
     }
 
     /// The value at `offset`.
+    ///
+    /// # Panics
+    /// If it isn't aligned, or isn't inside.
     #[inline]
     pub(crate) fn at<T: Shared>(&self, offset: u64) -> &T {
-        &self.slice(offset, 1)[0]
+        const { assert!(size_of::<T>() <= 4096) };
+        let offset = usize::try_from(offset).expect("the control part is small");
+        // Cheaper than the check of a slice, which many operations would make.
+        let is_inside = self.len() - size_of::<T>() >= offset;
+        assert!(is_inside && offset % align_of::<T>() == 0);
+        // SAFETY: in bounds (a mapping is never shorter than a page) and aligned (mappings start on
+        // pages). T consists of atomics only, and any bit pattern is valid. The mapping outlives
+        // the borrow.
+        unsafe { &*self.as_ptr().add(offset).cast() }
     }
 }
 

@@ -200,7 +200,8 @@ pub(in crate::window) fn swap<T: Element>(
     let action = Action::CompareAndSwap;
     let prepared = parts.memo().value(action).borrow();
     let Some(Means::Swap(swap)) = prepared.if_swap::<T>() else { return None };
-    let at = base(target, displacement)?;
+    // No memory has a negative displacement.
+    let at = displacement.checked_mul(i64::from(target.measures.unit))?;
     let _held = parts.peers().control().accumulate(target.rank);
     let old = mapping.span.compare_and_swap(swap, at, compare, new)?;
     permit.used();
