@@ -1,5 +1,5 @@
-//! The example `telemetry`, when something goes wrong: a race, a value that doesn't fit, and a board
-//! whose power fails.
+//! The example `telemetry`, when something goes wrong: a race, a value that doesn't fit, and a
+//! board whose power fails.
 
 mod support;
 
