@@ -157,7 +157,7 @@ fn equal_seeds_give_equal_types_on_every_machine() {
     let datatype = Random::new(42, options).datatype();
     assert_eq!(
         datatype.to_string(),
-        "U1(S:1:U2(HXB:U3(1U4(4U5(SS:3:U6(1li)/1,U7(FC:15:74)/1,ii/1))):1:1:-170)/1/188)"
+        "U1(S:1:U2(1U3(S:1:U4(HVI:U5(S:3:sc/1/0,U6(FC:15:74)/1/-16,U7(1C8)/1/1):4:1:166)/1/27))/1/-8)"
     );
 }
 
