@@ -5,11 +5,11 @@
 //! *ground*, which is rank 0, and than the *commander*, which is rank 1. No process converts,
 //! serialises or polls a socket:
 //!
-//! - The board puts each [`Frame`] into a ring of slots in the ground's window, and the put
+//! - The board puts each `Frame` into a ring of slots in the ground's window, and the put
 //!   notifies the ground. The ground gives slots back by a notification of the board.
 //! - A command is a number that the commander swaps into the board's mailbox. The board swaps it
-//!   out, and puts a [`Reply`] into the commander's window.
-//! - A put of [`Limits`] that the board can't hold is refused. The error names the value.
+//!   out, and puts a `Reply` into the commander's window.
+//! - A put of `Limits` that the board can't hold is refused. The error names the value.
 //!
 //! docs/telemetry.md is about this job.
 
