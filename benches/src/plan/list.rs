@@ -109,8 +109,12 @@ impl List {
             }
             Bench::FopLatency | Bench::CasLatency if datatype != "i64" => return,
             Bench::Sync if case.sync == Sync::Notify => return,
+            // Only by pointer is there a flush that is local, and one without a scope.
+            Bench::Sync if case.sync == Sync::FlushLocal && case.by != By::Pointer => return,
             Bench::Sync => {
-                let (by, datatype) = (plain.by, plain.datatype);
+                let flushes = matches!(case.sync, Sync::Flush | Sync::FlushLocal);
+                let by = if flushes { case.by } else { plain.by };
+                let datatype = plain.datatype;
                 Case { bytes: 8, datatype, count: 1, name: None, by, ..case }
             }
             Bench::Computing => {

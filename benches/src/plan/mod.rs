@@ -203,6 +203,10 @@ impl Choice {
         for sync in [Sync::Flush, Sync::Notify] {
             list.sized(&[Bench::PutPingpong], &few(), &Case { sync, ..Case::default() });
         }
+        for sync in [Sync::Flush, Sync::FlushLocal] {
+            let pointed = Case { sync, by: By::Pointer, ..Case::default() };
+            list.sized(&[Bench::Sync], &[8], &pointed);
+        }
         list.sized(&BANDWIDTHS, &some(), &Case::default());
         list.sized(&RATES, &self.sizes([1, 8, 64, 1 << 10]), &Case::default());
         let created = Case { window: Flavor::Create, ..Case::default() };

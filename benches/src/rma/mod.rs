@@ -218,7 +218,9 @@ impl Pair<'_> {
         // Slices have the machine's representation, which an emulated rank doesn't have.
         let slices = !self.rank.is_emulated();
         match work.case.datatype.as_str() {
-            _ if !work.active => self.timed(window, start, work, &mut Nothing),
+            _ if !work.active => {
+                self.timed(window, start, work, &mut Nothing { target: self.other })
+            }
             "d" if slices => {
                 self.issue(window, start, work, target, || Slices::<f64>::new(&work.layout))
             }
@@ -269,7 +271,7 @@ impl Pair<'_> {
                 let swap = &mut CompareAndSwap { target, new, compare, fetched: 0 };
                 self.timed(window, start, work, swap)
             }
-            _ => self.timed(window, start, work, &mut Nothing),
+            _ => self.timed(window, start, work, &mut Nothing { target: self.other }),
         }
     }
 

@@ -72,7 +72,10 @@ pub trait Operation {
 }
 
 /// No operation: for benches of synchronisation, and for a rank that is only a target.
-pub struct Nothing;
+pub struct Nothing {
+    /// The rank to synchronise with.
+    pub target: i32,
+}
 
 impl Operation for Nothing {
     #[inline]
@@ -84,8 +87,14 @@ impl Operation for Nothing {
         Ok(())
     }
 
-    fn flush_pointer(&mut self, _: Raw<'_>, _: &Type, _: usize) -> Result<()> {
-        Ok(())
+    #[inline]
+    fn flush_pointer(&mut self, calls: Raw<'_>, _: &Type, _: usize) -> Result<()> {
+        calls.flush(self.target)
+    }
+
+    #[inline]
+    fn fetch_pointer(&mut self, calls: Raw<'_>, _: &Type) -> Result<()> {
+        calls.flush_local(self.target)
     }
 }
 

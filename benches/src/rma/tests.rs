@@ -107,7 +107,7 @@ fn validation_finds_a_byte_in_a_gap() {
             let mut window = Window::allocate(pair.world, size, 1, &Info::default())?;
             let outcome = match pair.me {
                 0 => pair.timed(&mut window, 0, &work, &mut spilling)?,
-                _ => pair.timed(&mut window, 0, &work, &mut Nothing)?,
+                _ => pair.timed(&mut window, 0, &work, &mut Nothing { target: 1 })?,
             };
             window.free()?;
             Ok(outcome)
