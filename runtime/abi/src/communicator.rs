@@ -27,7 +27,7 @@ pub type Topology = Arc<dyn Any + Send + Sync>;
 /// A communicator.
 pub struct Comm {
     inner: Communicator,
-    card: Card,
+    card: Arc<Card>,
     topology: Option<Topology>,
 }
 
@@ -92,7 +92,7 @@ impl Comm {
     pub fn from_group(inner: Communicator, errhandler: Arc<Errhandler>) -> Result<Handle> {
         let card = Card::default();
         card.set_errhandler(errhandler);
-        insert(Arc::new(Comm { inner, card, topology: None }))
+        insert(Arc::new(Comm { inner, card: Arc::new(card), topology: None }))
     }
 
     pub fn inner(&self) -> &Communicator {
@@ -164,7 +164,8 @@ static INITIAL: OnceLock<[Arc<Comm>; 2]> = OnceLock::new();
 /// Makes the two communicators that exist from the start.
 pub fn begin(rank: &Rank) {
     let initial = |inner: &Communicator, name: &str| {
-        Arc::new(Comm { inner: inner.share(), card: Card::named(name), topology: None })
+        let card = Arc::new(Card::named(name));
+        Arc::new(Comm { inner: inner.share(), card, topology: None })
     };
     let all = [initial(rank.world(), "MPI_COMM_WORLD"), initial(rank.alone(), "MPI_COMM_SELF")];
     let _ = INITIAL.set(all);
@@ -185,7 +186,7 @@ pub fn with_topology(
 ) -> Result<Handle> {
     let Some(inner) = inner else { return Ok(COMM_NULL) };
     card.set_errhandler(parent.card.errhandler());
-    insert(Arc::new(Comm { inner, card, topology }))
+    insert(Arc::new(Comm { inner, card: Arc::new(card), topology }))
 }
 
 pub fn comm_size(comm: &Comm) -> Result<c_int> {
@@ -208,10 +209,29 @@ pub fn comm_dup_with_info(handle: Handle, info: Option<&Info>) -> Result<Handle>
     dup(handle, info)
 }
 
-/// What a duplicate has of its own.
+/// What a duplicate has of its own. While it is being made, its handle refers to this.
+#[derive(Clone)]
 pub struct Draft {
-    card: Card,
+    card: Arc<Card>,
     topology: Option<Topology>,
+}
+
+impl Object for Draft {
+    const KIND: Kind = Kind::Draft;
+    const CLASS: Class = Class::Comm;
+    const NULL: Handle = COMM_NULL;
+
+    fn predefined(_: Handle) -> Option<Arc<Draft>> {
+        None
+    }
+}
+
+/// The card of a communicator, which may be one that is being made.
+pub fn card_of(handle: Handle) -> Result<Arc<Card>> {
+    match find::<Draft>(handle) {
+        Ok(draft) => Ok(draft.card.clone()),
+        Err(_) => Ok(find::<Comm>(handle)?.card.clone()),
+    }
 }
 
 impl Draft {
@@ -220,7 +240,7 @@ impl Draft {
         let card = Card::with_attributes(keyval::copy(comm, handle)?);
         card.set_errhandler(comm.card.errhandler());
         take_hints(&card, info);
-        Ok(Draft { card, topology: comm.topology.clone() })
+        Ok(Draft { card: Arc::new(card), topology: comm.topology.clone() })
     }
 
     /// The duplicate.

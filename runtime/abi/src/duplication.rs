@@ -1,32 +1,52 @@
 //! Communicators that are duplicated with a request (MPI-5.0 section 7.4.2).
+//!
+//! The handle of a duplicate exists from the start. Until the request is complete it refers to a
+//! [`Draft`], which has an error handler: programs set that at once.
 
 use std::sync::Arc;
 
 use longshore::{Collective, Communicator, Waitable};
 
-use crate::communicator::Draft;
-use crate::handle::Reserved;
+use crate::communicator::{Comm, Draft};
+use crate::fault::Result;
+use crate::handle::{Handle, insert, remove, replace};
 
 /// A duplicate that is being made.
 pub struct Duplication {
     under_way: Collective<Communicator>,
-    /// Everything that it has of its own, and its handle.
     draft: Draft,
-    handle: Reserved,
+    handle: Handle,
 }
 
 impl Duplication {
-    pub fn new(under_way: Collective<Communicator>, draft: Draft, handle: Reserved) -> Duplication {
-        Duplication { under_way, draft, handle }
+    /// Gives the draft a handle.
+    pub fn new(under_way: Collective<Communicator>, draft: Draft) -> Result<Duplication> {
+        let handle = insert(Arc::new(draft.clone()))?;
+        Ok(Duplication { under_way, draft, handle })
+    }
+
+    pub fn handle(&self) -> Handle {
+        self.handle
     }
 
     pub fn waitable(&self) -> &dyn Waitable {
         &self.under_way
     }
 
+    /// Waits for the communicator, which the handle then refers to. If it isn't made, the handle
+    /// is freed.
     pub fn wait(self) -> longshore::Result<()> {
-        let inner = self.under_way.wait()?;
-        self.handle.fill(Arc::new(self.draft.with(inner)));
-        Ok(())
+        let mut handle = self.handle;
+        match self.under_way.wait() {
+            Ok(inner) => {
+                // The handle can't have been freed: no call frees one of a draft.
+                let _ = replace::<Draft, Comm>(handle, Arc::new(self.draft.with(inner)));
+                Ok(())
+            }
+            Err(error) => {
+                let _ = remove::<Draft>(&mut handle);
+                Err(error)
+            }
+        }
     }
 }

@@ -49,6 +49,8 @@ pub enum Kind {
     Session,
     File,
     ForeignType,
+    /// A communicator that is being made.
+    Draft,
 }
 
 /// The number of slots, and with it of objects that exist at a time.
@@ -128,32 +130,8 @@ pub fn from_int(number: i32) -> Handle {
     }
 }
 
-/// A handle whose object comes later. If it never comes, the handle is freed.
-pub struct Reserved(&'static Slot);
-
-impl Reserved {
-    pub fn handle(&self) -> Handle {
-        handle_of(self.0)
-    }
-
-    /// Gives the handle its object.
-    pub fn fill<T: Object>(self, object: Arc<T>) -> Handle {
-        let slot = self.0;
-        std::mem::forget(self);
-        slot.object.store(Arc::into_raw(object).cast_mut().cast(), Ordering::Relaxed);
-        slot.kind.store(T::KIND as u32, Ordering::Release);
-        handle_of(slot)
-    }
-}
-
-impl Drop for Reserved {
-    fn drop(&mut self) {
-        release(self.0);
-    }
-}
-
-/// A handle for an object that comes later.
-pub fn reserve() -> Result<Reserved> {
+/// Gives an object a handle.
+pub fn insert<T: Object>(object: Arc<T>) -> Result<Handle> {
     let slots = slots();
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     let index = match free.next as usize {
@@ -169,18 +147,23 @@ pub fn reserve() -> Result<Reserved> {
             }
         },
     };
-    Ok(Reserved(&slots[index]))
+    let slot = &slots[index];
+    slot.object.store(Arc::into_raw(object).cast_mut().cast(), Ordering::Relaxed);
+    slot.kind.store(T::KIND as u32, Ordering::Release);
+    Ok(handle_of(slot))
 }
 
-/// Counts a slot without an object among the free ones.
-fn release(slot: &'static Slot) {
-    let index = (ptr::from_ref(slot).addr() - BASE.load(Ordering::Acquire)) / size_of::<Slot>();
-    FREE.lock().unwrap_or_else(PoisonError::into_inner).freed.push_back(index as u32);
-}
-
-/// Gives an object a handle.
-pub fn insert<T: Object>(object: Arc<T>) -> Result<Handle> {
-    Ok(reserve()?.fill(object))
+/// Gives a handle another object, in place of one of another kind.
+pub fn replace<T: Object, U: Object>(handle: Handle, object: Arc<U>) -> Result<Arc<T>> {
+    let slot = slot_of(handle).ok_or_else(|| invalid::<T>(handle))?;
+    let (here, none) = (T::KIND as u32, 0);
+    let taken = slot.kind.compare_exchange(here, none, Ordering::AcqRel, Ordering::Relaxed);
+    taken.map_err(|_| invalid::<T>(handle))?;
+    let object = Arc::into_raw(object).cast_mut().cast();
+    let before = slot.object.swap(object, Ordering::AcqRel).cast::<T>();
+    slot.kind.store(U::KIND as u32, Ordering::Release);
+    // SAFETY: the slot had one of the object's counts, which only the exchange above hands over.
+    Ok(unsafe { Arc::from_raw(before) })
 }
 
 /// The object of a handle.
@@ -225,7 +208,9 @@ pub fn remove<T: Object>(handle: &mut Handle) -> Result<Arc<T>> {
             let taken = slot.kind.compare_exchange(here, none, Ordering::AcqRel, Ordering::Relaxed);
             taken.map_err(|_| invalid::<T>(*handle))?;
             let object = slot.object.swap(ptr::null_mut(), Ordering::AcqRel).cast::<T>();
-            release(slot);
+            let index = (handle.number() - BASE.load(Ordering::Acquire)) / size_of::<Slot>();
+            let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+            free.freed.push_back(index as u32);
             // SAFETY: the slot had one of the object's counts, which only the exchange above
             // hands over.
             unsafe { Arc::from_raw(object) }
@@ -246,10 +231,10 @@ fn invalid<T: Object>(handle: Handle) -> Fault {
         null if null == T::NULL => format!("the handle is null: a {kind:?} is needed"),
         _ => match slot_of(handle) {
             Some(slot) if slot.kind.load(Ordering::Relaxed) == 0 => {
-                format!(
-                    "the handle of a {kind:?} is freed, or its call isn't complete: use objects \
-                     after the request that makes them and before they are freed"
-                )
+                format!("the handle of a {kind:?} is freed: use objects before they are freed")
+            }
+            Some(slot) if slot.kind.load(Ordering::Relaxed) == Kind::Draft as u32 => {
+                "the communicator isn't made yet: complete the request first".to_owned()
             }
             Some(_) => format!("the handle is of another kind than {kind:?}"),
             None => format!("{:#x} is no handle of a {kind:?}", handle.number()),

@@ -6,7 +6,7 @@ use crate::arguments::Started;
 use crate::communicator::{Comm, Draft};
 use crate::duplication::Duplication;
 use crate::fault::{Fault, Raiser, Result};
-use crate::handle::{Handle, find, remove, reserve};
+use crate::handle::{Handle, find, remove};
 use crate::info::Info;
 use crate::request::Operation;
 use crate::{buffered, keyval, request};
@@ -19,9 +19,8 @@ pub fn comm_idup(handle: Handle) -> Result<(Handle, Handle)> {
 pub fn comm_idup_with_info(handle: Handle, info: Option<&Info>) -> Result<(Handle, Handle)> {
     let comm = find::<Comm>(handle)?;
     let draft = Draft::of(&comm, handle, info)?;
-    let reserved = reserve()?;
-    let made = reserved.handle();
-    let duplication = Duplication::new(comm.inner().idup()?, draft, reserved);
+    let duplication = Duplication::new(comm.inner().idup()?, draft)?;
+    let made = duplication.handle();
     let operation = Operation::Collective(Started::Duplicate(Box::new(duplication)));
     Ok((made, request::made(operation, Raiser::Comm(handle), Some(comm))?))
 }

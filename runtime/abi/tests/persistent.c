@@ -162,8 +162,12 @@ static void duplicate_in_any_order(void)
     MPI_Request request;
     if (me == 0) {
         OK(MPI_Comm_idup(MPI_COMM_WORLD, &dup, &request));
+        /* The handle has an error handler from the start. */
+        OK(MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN));
         if (size > 1) {
             FAILS(MPI_ERR_COMM, MPI_Comm_rank(dup, &rank));
+            MPI_Comm copy = dup;
+            FAILS(MPI_ERR_COMM, MPI_Comm_free(&copy));
             FAILS(MPI_ERR_REQUEST, MPI_Request_free(&request));
             OK(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
             CHECK(!flag);
@@ -177,6 +181,12 @@ static void duplicate_in_any_order(void)
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Comm_rank(dup, &rank));
     CHECK(rank == me);
+    if (me == 0) {
+        MPI_Errhandler handler;
+        OK(MPI_Comm_get_errhandler(dup, &handler));
+        CHECK(handler == MPI_ERRORS_RETURN);
+        OK(MPI_Errhandler_free(&handler));
+    }
     OK(MPI_Comm_free(&dup));
 }
 
