@@ -276,6 +276,9 @@ impl Choice {
             list.sized(&[Bench::Sync, Bench::PutLatency], &[8], &Case { sync, ..Case::default() });
             list.sized(&[Bench::PutPingpong], &[8], &Case { sync, ..Case::default() });
         }
+        for sync in [Sync::Flush, Sync::FlushLocal] {
+            list.sized(&[Bench::Sync], &[8], &Case { sync, ..pointed.clone() });
+        }
         list.sized(&BANDWIDTHS, &sizes(), &Case::default());
         list.sized(&RATES, &[8], &Case::default());
         let created = Case { window: Flavor::Create, ..Case::default() };
