@@ -4,11 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use longshore::c;
-
 use super::frame::Frame;
 
-/// The file, and the number of the next frame.
+/// The file, and the number of the job's first frame.
 pub struct Archive {
     writer: Option<csv::Writer<File>>,
     next: u64,
@@ -32,7 +30,7 @@ impl Archive {
         Ok(Archive { writer: Some(writer), next })
     }
 
-    /// The number of the frame that follows the archive's last one.
+    /// The number of the frame that followed the archive's last one when it was opened.
     pub fn next(&self) -> u64 {
         self.next
     }
@@ -49,14 +47,8 @@ impl Archive {
         ];
         let volts = frame.rails.iter().map(|rail| format!("{:.3}", rail.volts));
         writer.write_record(fixed.into_iter().chain(volts))?;
-        self.next = frame.number + 1;
         // A frame that has come is kept, whatever happens to the job.
         writer.flush()
-    }
-
-    /// Writes what isn't written yet.
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.writer.as_mut().map_or(Ok(()), csv::Writer::flush)
     }
 }
 
@@ -71,9 +63,4 @@ fn next_number(path: &Path) -> Result<u64, Box<dyn std::error::Error>> {
         next = number + 1;
     }
     Ok(next)
-}
-
-/// The name of a rail.
-pub fn name(chars: &[c::Char]) -> String {
-    c::Char::text(chars).unwrap_or_default()
 }

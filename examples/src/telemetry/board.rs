@@ -25,7 +25,7 @@ pub fn run(station: &Station<'_>) -> Result<bool, Box<dyn Error>> {
                 obey(station, uplink, &mut state, number)?;
                 let last = State { stops: state.stops && sent >= station.options.frames, ..state };
                 await_room(station, sent)?;
-                send(station, ring, number - first, &Frame::of(number, last))?;
+                send(station, ring, sent, &Frame::of(number, last))?;
                 if last.stops {
                     break;
                 }
@@ -97,7 +97,8 @@ struct Clock {
 
 impl Clock {
     fn new(rate: f64) -> Clock {
-        let period = (rate > 0.0).then(|| Duration::from_secs_f64(1.0 / rate));
+        // No period for a rate of 0.
+        let period = Duration::try_from_secs_f64(1.0 / rate).ok();
         Clock { period, next: Instant::now() }
     }
 

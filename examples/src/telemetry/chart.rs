@@ -6,7 +6,6 @@ use std::time::Instant;
 use svg::Document;
 use svg::node::element::{Polyline, Rectangle, Text};
 
-use super::archive::name;
 use super::frame::Frame;
 
 const WIDTH: f64 = 720.0;
@@ -39,7 +38,7 @@ impl Chart {
             let apart: Vec<f64> = volts.iter().map(|volts| volts - mean).collect();
             page = page.add(line(&apart, 0.0, colour));
             if let Some((frame, _)) = self.frames.first() {
-                let label = format!("{} around {mean:.2} V", name(&frame.rails[rail].name));
+                let label = format!("{} around {mean:.2} V", frame.rails[rail].label());
                 page = page.add(text(&label, 12.0 + 200.0 * rail as f64, 16.0, colour));
             }
         }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 
-use super::archive::name;
 use super::frame::Frame;
 
 const PERIOD: Duration = Duration::from_millis(100);
@@ -28,7 +27,8 @@ impl Dashboard {
     /// Draws a frame, at most ten times a second.
     pub fn show(&mut self, frame: &Frame) -> io::Result<()> {
         let now = Instant::now();
-        let since = self.drawn.map(|(then, number)| (now - then, frame.number - number));
+        let since =
+            self.drawn.map(|(then, number)| (now - then, frame.number.saturating_sub(number)));
         if !self.is_shown || since.is_some_and(|(since, _)| since < PERIOD) {
             return Ok(());
         }
@@ -55,7 +55,7 @@ impl Dashboard {
                 ..0 => String::new(),
                 trips => format!(", {trips} trips"),
             };
-            line(&name(&rail.name), format!("{:>7.3} V{trips}", rail.volts));
+            line(&rail.label(), format!("{:>7.3} V{trips}", rail.volts));
         }
         self.drawn = Some((now, frame.number));
         io::stdout().lock().write_all(text.as_bytes())

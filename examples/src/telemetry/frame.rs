@@ -39,6 +39,13 @@ pub struct Frame {
     pub is_last: c::Bool,
 }
 
+impl Rail {
+    /// Its name as text.
+    pub fn label(&self) -> String {
+        c::Char::text(&self.name).unwrap_or_default()
+    }
+}
+
 /// The limits that the ground sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Shipable)]
 #[repr(C)]

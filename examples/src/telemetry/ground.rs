@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use longshore::shipable::Basic;
-use longshore::{Passive, c};
+use longshore::{Class, Passive, c};
 
 use super::archive::Archive;
 use super::chart::Chart;
@@ -50,17 +50,20 @@ pub fn run(station: &Station<'_>, show: &Show<'_>) -> Result<bool, Box<dyn Error
         }
         Ok(())
     });
-    archive.flush()?;
     if let Some(file) = &station.options.svg {
         chart.write(file)?;
     }
-    if let Err(error) = received {
-        let told = format!(
-            "the board is gone after {} frames of this job; the archive has all that came: {error}",
-            tally.right
-        );
-        return Err(told.into());
-    }
+    received.map_err(|error| -> Box<dyn Error> {
+        match error.class() {
+            Class::ProcAborted => format!(
+                "the board is gone after {} frames of this job; the archive has all that came: \
+                 {error}",
+                tally.right
+            )
+            .into(),
+            _ => error.into(),
+        }
+    })?;
     let right = tally.check(station, show)?;
     set_limits(station, show)?;
     Ok(right)
