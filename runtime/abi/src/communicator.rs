@@ -27,8 +27,7 @@ pub type Topology = Arc<dyn Any + Send + Sync>;
 /// A communicator.
 pub struct Comm {
     inner: Communicator,
-    card: Arc<Card>,
-    topology: Option<Topology>,
+    own: Arc<Own>,
 }
 
 impl Object for Comm {
@@ -47,7 +46,7 @@ impl Object for Comm {
 
 impl Holder for Comm {
     fn attributes(&self) -> MutexGuard<'_, Attributes> {
-        self.card.attributes()
+        self.own.card.attributes()
     }
 
     fn predefined_attribute(&self, keyval: c_int) -> Option<Address> {
@@ -88,11 +87,15 @@ fn kept(place: &Mutex<Option<&'static c_int>>, number: c_int) -> Address {
 }
 
 impl Comm {
+    fn new(inner: Communicator, card: Card, topology: Option<Topology>) -> Comm {
+        Comm { inner, own: Arc::new(Own { card, topology }) }
+    }
+
     /// A handle of a communicator that comes from no other.
     pub fn from_group(inner: Communicator, errhandler: Arc<Errhandler>) -> Result<Handle> {
         let card = Card::default();
         card.set_errhandler(errhandler);
-        insert(Arc::new(Comm { inner, card: Arc::new(card), topology: None }))
+        insert(Arc::new(Comm::new(inner, card, None)))
     }
 
     pub fn inner(&self) -> &Communicator {
@@ -135,7 +138,7 @@ impl Comm {
     }
 
     pub fn card(&self) -> &Card {
-        &self.card
+        &self.own.card
     }
 
     /// The error of a rank that isn't in it.
@@ -146,7 +149,7 @@ impl Comm {
 
     /// Its topology, if that is of this kind.
     pub fn topology<T: Any>(&self) -> Option<&T> {
-        self.topology.as_deref()?.downcast_ref()
+        self.own.topology.as_deref()?.downcast_ref()
     }
 
     /// The topology of this kind, for a call that needs it.
@@ -164,8 +167,7 @@ static INITIAL: OnceLock<[Arc<Comm>; 2]> = OnceLock::new();
 /// Makes the two communicators that exist from the start.
 pub fn begin(rank: &Rank) {
     let initial = |inner: &Communicator, name: &str| {
-        let card = Arc::new(Card::named(name));
-        Arc::new(Comm { inner: inner.share(), card, topology: None })
+        Arc::new(Comm::new(inner.share(), Card::named(name), None))
     };
     let all = [initial(rank.world(), "MPI_COMM_WORLD"), initial(rank.alone(), "MPI_COMM_SELF")];
     let _ = INITIAL.set(all);
@@ -185,8 +187,8 @@ pub fn with_topology(
     topology: Option<Topology>,
 ) -> Result<Handle> {
     let Some(inner) = inner else { return Ok(COMM_NULL) };
-    card.set_errhandler(parent.card.errhandler());
-    insert(Arc::new(Comm { inner, card: Arc::new(card), topology }))
+    card.set_errhandler(parent.own.card.errhandler());
+    insert(Arc::new(Comm::new(inner, card, topology)))
 }
 
 pub fn comm_size(comm: &Comm) -> Result<c_int> {
@@ -209,51 +211,51 @@ pub fn comm_dup_with_info(handle: Handle, info: Option<&Info>) -> Result<Handle>
     dup(handle, info)
 }
 
-/// What a duplicate has of its own. While it is being made, its handle refers to this.
-#[derive(Clone)]
-pub struct Draft {
-    card: Arc<Card>,
+/// What a communicator has of its own. While it is being made, its handle refers to this.
+pub struct Own {
+    card: Card,
     topology: Option<Topology>,
 }
 
-impl Object for Draft {
+impl Object for Own {
     const KIND: Kind = Kind::Draft;
     const CLASS: Class = Class::Comm;
     const NULL: Handle = COMM_NULL;
 
-    fn predefined(_: Handle) -> Option<Arc<Draft>> {
+    fn predefined(_: Handle) -> Option<Arc<Own>> {
         None
     }
 }
 
-/// The card of a communicator, which may be one that is being made.
-pub fn card_of(handle: Handle) -> Result<Arc<Card>> {
-    match find::<Draft>(handle) {
-        Ok(draft) => Ok(draft.card.clone()),
-        Err(_) => Ok(find::<Comm>(handle)?.card.clone()),
-    }
+/// What a communicator has of its own, which may be one that is being made.
+pub fn own_of(handle: Handle) -> Result<Arc<Own>> {
+    find::<Own>(handle).or_else(|_| Ok(find::<Comm>(handle)?.own.clone()))
 }
 
-impl Draft {
-    /// Copies the attributes, the error handler and the topology.
-    pub fn of(comm: &Comm, handle: Handle, info: Option<&Info>) -> Result<Draft> {
+impl Own {
+    /// What a duplicate has: the attributes, the error handler and the topology.
+    pub fn copy(comm: &Comm, handle: Handle, info: Option<&Info>) -> Result<Arc<Own>> {
         let card = Card::with_attributes(keyval::copy(comm, handle)?);
-        card.set_errhandler(comm.card.errhandler());
+        card.set_errhandler(comm.card().errhandler());
         take_hints(&card, info);
-        Ok(Draft { card: Arc::new(card), topology: comm.topology.clone() })
+        Ok(Arc::new(Own { card, topology: comm.own.topology.clone() }))
     }
 
-    /// The duplicate.
-    pub fn with(self, inner: Communicator) -> Comm {
-        Comm { inner, card: self.card, topology: self.topology }
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// The communicator that has this.
+    pub fn with(self: Arc<Own>, inner: Communicator) -> Comm {
+        Comm { inner, own: self }
     }
 }
 
 /// The copy functions come first: one that fails does so before other ranks are involved.
 fn dup(handle: Handle, info: Option<&Info>) -> Result<Handle> {
     let comm = find::<Comm>(handle)?;
-    let draft = Draft::of(&comm, handle, info)?;
-    insert(Arc::new(draft.with(comm.inner.dup()?)))
+    let own = Own::copy(&comm, handle, info)?;
+    insert(Arc::new(own.with(comm.inner.dup()?)))
 }
 
 pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle> {
@@ -338,14 +340,14 @@ fn shared(comm: &Comm, key: c_int) -> Result<Option<Communicator>> {
 }
 
 pub fn comm_set_name(comm: &Comm, name: &str) -> Result<()> {
-    comm.card.set_name(name);
+    comm.own.card.set_name(name);
     Ok(())
 }
 
 pub fn comm_get_name(handle: Handle, room: Chars) -> Result<usize> {
     let name = match handle {
         COMM_NULL => "MPI_COMM_NULL".to_owned(),
-        _ => find::<Comm>(handle)?.card.name(),
+        _ => find::<Comm>(handle)?.card().name(),
     };
     Ok(room.write(&name, MAX_OBJECT_NAME as usize))
 }
@@ -370,12 +372,12 @@ fn take_hints(card: &Card, info: Option<&Info>) {
 }
 
 pub fn comm_set_info(comm: &Comm, info: &Info) -> Result<()> {
-    take_hints(&comm.card, Some(info));
+    take_hints(&comm.own.card, Some(info));
     Ok(())
 }
 
 pub fn comm_get_info(comm: &Comm) -> Result<Handle> {
-    let hints: Pairs = comm.card.hints().clone();
+    let hints: Pairs = comm.own.card.hints().clone();
     insert(Arc::new(Info::new(hints)))
 }
 

@@ -1,28 +1,28 @@
 //! Communicators that are duplicated with a request (MPI-5.0 section 7.4.2).
 //!
-//! The handle of a duplicate exists from the start. Until the request is complete it refers to a
-//! [`Draft`], which has an error handler: programs set that at once.
+//! The handle of a duplicate exists from the start. Until the request is complete it refers to what
+//! the communicator has of its own, such as its error handler: programs set that at once.
 
 use std::sync::Arc;
 
 use longshore::{Collective, Communicator, Waitable};
 
-use crate::communicator::{Comm, Draft};
+use crate::communicator::{Comm, Own};
 use crate::fault::Result;
 use crate::handle::{Handle, insert, remove, replace};
 
 /// A duplicate that is being made.
 pub struct Duplication {
     under_way: Collective<Communicator>,
-    draft: Draft,
+    own: Arc<Own>,
     handle: Handle,
 }
 
 impl Duplication {
-    /// Gives the draft a handle.
-    pub fn new(under_way: Collective<Communicator>, draft: Draft) -> Result<Duplication> {
-        let handle = insert(Arc::new(draft.clone()))?;
-        Ok(Duplication { under_way, draft, handle })
+    /// Gives the duplicate a handle.
+    pub fn new(under_way: Collective<Communicator>, own: Arc<Own>) -> Result<Duplication> {
+        let handle = insert(own.clone())?;
+        Ok(Duplication { under_way, own, handle })
     }
 
     pub fn handle(&self) -> Handle {
@@ -39,12 +39,12 @@ impl Duplication {
         let mut handle = self.handle;
         match self.under_way.wait() {
             Ok(inner) => {
-                // The handle can't have been freed: no call frees one of a draft.
-                let _ = replace::<Draft, Comm>(handle, Arc::new(self.draft.with(inner)));
+                // The handle can't have been freed: no call frees one of this kind.
+                let _ = replace::<Own, Comm>(handle, Arc::new(self.own.with(inner)));
                 Ok(())
             }
             Err(error) => {
-                let _ = remove::<Draft>(&mut handle);
+                let _ = remove::<Own>(&mut handle);
                 Err(error)
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::arg::Address;
 use crate::codes;
-use crate::communicator::{Comm, card_of};
+use crate::communicator::{Comm, own_of};
 use crate::constants::COMM_SELF;
 use crate::errhandler::{Errhandler, create};
 use crate::fault::{Fault, Raiser, Result};
@@ -98,12 +98,12 @@ pub fn comm_create_errhandler(function: Address) -> Result<Handle> {
 /// The communicator may be one that MPI_Comm_idup is making.
 pub fn comm_set_errhandler(comm: Handle, handler: &Arc<Errhandler>) -> Result<()> {
     handler.suits(Kind::Comm)?;
-    card_of(comm)?.set_errhandler(handler.clone());
+    own_of(comm)?.card().set_errhandler(handler.clone());
     Ok(())
 }
 
 pub fn comm_get_errhandler(comm: Handle) -> Result<Handle> {
-    card_of(comm)?.errhandler().handle()
+    own_of(comm)?.card().errhandler().handle()
 }
 
 handling!(Win, Win, win_create_errhandler, win_set_errhandler, win_get_errhandler);

@@ -148,22 +148,32 @@ pub fn insert<T: Object>(object: Arc<T>) -> Result<Handle> {
         },
     };
     let slot = &slots[index];
-    slot.object.store(Arc::into_raw(object).cast_mut().cast(), Ordering::Relaxed);
-    slot.kind.store(T::KIND as u32, Ordering::Release);
+    put(slot, object);
     Ok(handle_of(slot))
 }
 
 /// Gives a handle another object, in place of one of another kind.
 pub fn replace<T: Object, U: Object>(handle: Handle, object: Arc<U>) -> Result<Arc<T>> {
     let slot = slot_of(handle).ok_or_else(|| invalid::<T>(handle))?;
+    let before = take::<T>(slot, handle)?;
+    put(slot, object);
+    Ok(before)
+}
+
+/// Gives an empty slot an object.
+fn put<T: Object>(slot: &Slot, object: Arc<T>) {
+    slot.object.store(Arc::into_raw(object).cast_mut().cast(), Ordering::Relaxed);
+    slot.kind.store(T::KIND as u32, Ordering::Release);
+}
+
+/// Takes the object out of the slot of a handle.
+fn take<T: Object>(slot: &Slot, handle: Handle) -> Result<Arc<T>> {
     let (here, none) = (T::KIND as u32, 0);
     let taken = slot.kind.compare_exchange(here, none, Ordering::AcqRel, Ordering::Relaxed);
     taken.map_err(|_| invalid::<T>(handle))?;
-    let object = Arc::into_raw(object).cast_mut().cast();
-    let before = slot.object.swap(object, Ordering::AcqRel).cast::<T>();
-    slot.kind.store(U::KIND as u32, Ordering::Release);
+    let object = slot.object.swap(ptr::null_mut(), Ordering::AcqRel).cast::<T>();
     // SAFETY: the slot had one of the object's counts, which only the exchange above hands over.
-    Ok(unsafe { Arc::from_raw(before) })
+    Ok(unsafe { Arc::from_raw(object) })
 }
 
 /// The object of a handle.
@@ -204,16 +214,11 @@ pub fn find_optional<T: Object>(handle: Handle) -> Result<Option<Arc<T>>> {
 pub fn remove<T: Object>(handle: &mut Handle) -> Result<Arc<T>> {
     let object = match slot_of(*handle) {
         Some(slot) => {
-            let (here, none) = (T::KIND as u32, 0);
-            let taken = slot.kind.compare_exchange(here, none, Ordering::AcqRel, Ordering::Relaxed);
-            taken.map_err(|_| invalid::<T>(*handle))?;
-            let object = slot.object.swap(ptr::null_mut(), Ordering::AcqRel).cast::<T>();
+            let object = take::<T>(slot, *handle)?;
             let index = (handle.number() - BASE.load(Ordering::Acquire)) / size_of::<Slot>();
             let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
             free.freed.push_back(index as u32);
-            // SAFETY: the slot had one of the object's counts, which only the exchange above
-            // hands over.
-            unsafe { Arc::from_raw(object) }
+            object
         }
         None if T::predefined(*handle).is_some() => {
             return Err(Fault::new(T::CLASS, "a predefined handle can't be freed".to_owned()));

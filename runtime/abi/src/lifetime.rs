@@ -3,7 +3,7 @@
 use longshore::Class;
 
 use crate::arguments::Started;
-use crate::communicator::{Comm, Draft};
+use crate::communicator::{Comm, Own};
 use crate::duplication::Duplication;
 use crate::fault::{Fault, Raiser, Result};
 use crate::handle::{Handle, find, remove};
@@ -18,8 +18,8 @@ pub fn comm_idup(handle: Handle) -> Result<(Handle, Handle)> {
 
 pub fn comm_idup_with_info(handle: Handle, info: Option<&Info>) -> Result<(Handle, Handle)> {
     let comm = find::<Comm>(handle)?;
-    let draft = Draft::of(&comm, handle, info)?;
-    let duplication = Duplication::new(comm.inner().idup()?, draft)?;
+    let own = Own::copy(&comm, handle, info)?;
+    let duplication = Duplication::new(comm.inner().idup()?, own)?;
     let made = duplication.handle();
     let operation = Operation::Collective(Started::Duplicate(Box::new(duplication)));
     Ok((made, request::made(operation, Raiser::Comm(handle), Some(comm))?))
