@@ -127,9 +127,10 @@ impl Reduction {
         target: &mut ViewMut<'_>,
         elements: u64,
     ) -> Result<()> {
-        let bytes = elements.checked_mul(self.element());
-        let bytes = bytes.ok_or(Error::Overflow { what: "the packed size" })?;
-        self.combine_packed(operands, target, bytes)
+        match elements.checked_mul(self.element()) {
+            Some(bytes) => self.combine_packed(operands, target, bytes),
+            None => Err(Error::Overflow { what: "the packed size" }),
+        }
     }
 
     /// Combines `bytes` of packed operands with as many bytes of packed elements, in place. Both
