@@ -53,7 +53,8 @@ impl Span {
     }
 
     /// Combines an operand with the element at displacement `at`, and returns the element's earlier
-    /// value. Returns `None`, and changes nothing, if the memory doesn't have the element.
+    /// value. Returns `None`, and changes nothing, if the memory doesn't have the element. `T` has
+    /// the size of the reduction's element.
     #[inline(always)]
     pub(crate) fn fetch<T: Element>(
         self,
@@ -64,7 +65,22 @@ impl Span {
         let (operand, mut there) =
             (Span::of_value(operand).view()?, self.shifted(at).and_then(Span::view_mut)?);
         let old = self.peek(at)?;
-        reduction.combine(operand, &mut there, 1).is_ok().then_some(old)
+        reduction.combine_packed(operand, &mut there, size_of::<T>() as u64).is_ok().then_some(old)
+    }
+
+    /// [`fetch`](Span::fetch) of an element of 8 bytes, by pointers: the operand, and room for the
+    /// earlier value. By the module's rules both have 8 bytes.
+    #[inline(always)]
+    pub(crate) fn fetch_word(
+        self,
+        reduction: &Reduction,
+        at: i64,
+        operand: *mut u8,
+        room: *mut u8,
+    ) -> Option<()> {
+        let [operand, room] = [operand, room].map(|place| Span::of(place.cast::<u64>(), 1));
+        let old = self.fetch::<u64>(reduction, at, &operand.peek(0)?)?;
+        room.copy_run(0, Span::of_value(&old), 0, room.len).then_some(())
     }
 
     /// Compares and swaps the element at displacement `at`; see [`Swap::apply`]. Returns the
@@ -109,18 +125,51 @@ impl Span {
     /// short.
     #[inline(always)]
     pub(crate) fn swap_at(self, swap: &Swap, at: i64, compare: Span, new: Span, old: Span) -> bool {
-        old.copy_run(0, self, at, old.len) && self.swap_found(swap, at, compare, new, old)
+        let size = swap.element();
+        let are_elements =
+            [compare, new, old].iter().all(|span| span.origin == 0 && span.len == size);
+        are_elements && self.swap_places(swap, at, compare.start, new.start, old.start)
     }
 
-    /// Swaps the element at displacement `at` if its earlier value, which is in `found`, equals
-    /// `compare`.
+    /// [`swap_at`](Span::swap_at) of elements that are given by where they start. By the module's
+    /// rules each of the three has an element's bytes.
     #[inline(always)]
-    fn swap_found(self, swap: &Swap, at: i64, compare: Span, new: Span, found: Span) -> bool {
-        match (compare.word(), found.word()) {
-            (Some(wanted), Some(found)) => {
-                !swap.is_equal(wanted, found) || self.copy_run(at, new, 0, new.len)
+    pub(crate) fn swap_places(
+        self,
+        swap: &Swap,
+        at: i64,
+        compare: *mut u8,
+        new: *mut u8,
+        old: *mut u8,
+    ) -> bool {
+        // The length is a constant in each branch, so that no bounds are left to be checked but
+        // those of this span.
+        match swap.element() {
+            8 => self.swap_words::<u64>(swap, at, compare, new, old),
+            4 => self.swap_words::<u32>(swap, at, compare, new, old),
+            2 => self.swap_words::<u16>(swap, at, compare, new, old),
+            1 => self.swap_words::<u8>(swap, at, compare, new, old),
+            size => {
+                let [compare, new, old] =
+                    [compare, new, old].map(|place| Span { start: place, len: size, origin: 0 });
+                old.copy_run(0, self, at, size) && self.swap_views(swap, at, compare, new)
             }
-            _ => self.swap_views(swap, at, compare, new),
+        }
+    }
+
+    #[inline(always)]
+    fn swap_words<W: Element + Into<u64>>(
+        self,
+        swap: &Swap,
+        at: i64,
+        compare: *mut u8,
+        new: *mut u8,
+        old: *mut u8,
+    ) -> bool {
+        let [compare, new, old] = [compare, new, old].map(|place| Span::of(place.cast::<W>(), 1));
+        match self.swap_word::<W, W>(swap, at, compare, new) {
+            Some(found) => old.copy_run(0, Span::of_value(&found), 0, size_of::<W>() as u64),
+            None => false,
         }
     }
 
@@ -132,18 +181,6 @@ impl Span {
             return false;
         };
         swap.apply_views(there, compare, new).is_ok()
-    }
-
-    /// The bits of the span's memory, if it has the length of an integer of 1, 2, 4 or 8 bytes.
-    #[inline(always)]
-    fn word(self) -> Option<u64> {
-        match self.len {
-            8 => self.peek(0),
-            4 => self.peek::<u32>(0).map(u64::from),
-            2 => self.peek::<u16>(0).map(u64::from),
-            1 => self.peek::<u8>(0).map(u64::from),
-            _ => None,
-        }
     }
 
     /// Compares and swaps the element at displacement 0; see [`Swap::apply`].

@@ -18,7 +18,7 @@ use super::request::{Request, start};
 use crate::assert::Assert;
 use crate::error::Result;
 use crate::group::Group;
-use crate::raw::{element, pointed};
+use crate::raw::pointed;
 use crate::types::{IntoTargetType, Type};
 use crate::window::core::Core;
 use crate::window::operation::{Action, Operation, Side};
@@ -482,8 +482,7 @@ impl<'w> Raw<'w> {
         target_disp: i64,
         op: Op,
     ) -> Result<()> {
-        let (operand, room) = (element(origin.cast_mut(), datatype), element(result, datatype));
-        self.core.fetch(op, operand, room, target, target_disp, datatype)
+        self.core.fetch(op, origin.cast_mut(), result, target, target_disp, datatype)
     }
 
     /// Stores the element at `origin` if the element at the target equals the one at `compare`.
@@ -524,9 +523,8 @@ impl<'w> Raw<'w> {
         target: i32,
         target_disp: i64,
     ) -> Result<()> {
-        let (compare, new) = (compare.cast_mut(), origin.cast_mut());
-        let (compare, new) = (element(compare, datatype), element(new, datatype));
-        self.core.swap(compare, new, element(result, datatype), target, target_disp, datatype)
+        let places = [compare.cast_mut(), origin.cast_mut(), result];
+        self.core.swap(places, target, target_disp, datatype)
     }
 
     /// A [`put`](Raw::put) with a request, which is waited for individually (MPI-5.0 section

@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::job::Activity;
 use crate::memory::{Keeper, Span, zeroed};
 use crate::origin::What;
+use crate::raw::element;
 use crate::types::{ElementType, TargetType, Type};
 use crate::window::check::check;
 use crate::window::claim;
@@ -176,8 +177,8 @@ impl Core {
     pub(in crate::window) fn fetch(
         &self,
         op: Op,
-        operand: Span,
-        room: Span,
+        operand: *mut u8,
+        room: *mut u8,
         target: i32,
         displacement: i64,
         own: &Type,
@@ -185,52 +186,64 @@ impl Core {
         let (parts, action) = (&self.parts, Action::FetchAndOp(op));
         // An atomic get ignores its origin, which may be null (MPI-5.0 section 12.3.4).
         let operand = if op == Op::NoOp { room } else { operand };
-        let done = fast::fetch_span(parts, action, operand, room, target, displacement, own);
-        if done.is_some() {
-            return Ok(());
+        match fast::fetch_place(parts, action, operand, room, target, displacement, own) {
+            Some(()) => Ok(()),
+            None => self.fetch_checked(action, operand, room, target, displacement, own),
         }
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn fetch_checked(
+        &self,
+        action: Action,
+        operand: *mut u8,
+        room: *mut u8,
+        target: i32,
+        displacement: i64,
+        own: &Type,
+    ) -> Result<()> {
+        let [operand, room] = [operand, room].map(|place| element(place, own));
         let what = What::Typed { count: 1, datatype: own, at: 0, native: None };
         let place = (target, displacement, 1, TargetType::Own(own));
         self.accumulate_otherwise(action, (operand, what), Some((room, what)), place)
     }
 
-    /// A compare_and_swap of one element by pointers. Their lender keeps all memories until the
-    /// operation is done.
+    /// A compare_and_swap of one element by pointers: what the target's element is compared with,
+    /// its new value, and room for its old one. Their lender keeps all memories until the operation
+    /// is done.
     #[inline(always)]
     #[track_caller]
-    #[allow(clippy::too_many_arguments)] // MPI's
     pub(in crate::window) fn swap(
         &self,
-        compare: Span,
-        new: Span,
-        old: Span,
+        places: [*mut u8; 3],
         target: i32,
         displacement: i64,
         own: &Type,
     ) -> Result<()> {
-        let at = displacement;
-        if fast::swap_span(&self.parts, compare, new, old, target, at, own).is_some() {
-            return Ok(());
+        match fast::swap_place(&self.parts, places, target, displacement, own) {
+            Some(()) => Ok(()),
+            None => self.swap_otherwise(places, target, displacement, own),
         }
-        self.swap_otherwise([compare, new, old], target, displacement, own)
     }
 
     #[inline(never)]
     #[track_caller]
     fn swap_otherwise(
         &self,
-        [compare, new, old]: [Span; 3],
+        places: [*mut u8; 3],
         target: i32,
         displacement: i64,
         own: &Type,
     ) -> Result<()> {
         let (parts, at) = (&self.parts, displacement);
         if let Some(to) = fast::unlocked(parts, target) {
-            let again = move || fast::swap_span(parts, compare, new, old, target, at, own);
+            let again = move || fast::swap_place(parts, places, target, at, own);
             if fast::locked(parts, to, again).is_some() {
                 return Ok(());
             }
         }
+        let [compare, new, old] = places.map(|place| element(place, own));
         let what = What::Typed { count: 1, datatype: own, at: 0, native: None };
         let place = (target, displacement, 1, TargetType::Own(own));
         let (origin, result) = (Some(Side { what, span: new }), Some(Side { what, span: old }));

@@ -210,11 +210,11 @@ pub(in crate::window) fn swap<T: Element>(
 
 /// A fetch_and_op of one element of the target type itself, by pointer.
 #[inline(always)]
-pub(in crate::window) fn fetch_span(
+pub(in crate::window) fn fetch_place(
     parts: &Parts,
     action: Action,
-    operand: Span,
-    room: Span,
+    operand: *mut u8,
+    room: *mut u8,
     target: i32,
     displacement: i64,
     own: &Type,
@@ -224,22 +224,29 @@ pub(in crate::window) fn fetch_span(
     let permit = parts.epochs().permit(target)?;
     let prepared = parts.memo().direct(action, own).borrow();
     let Some(Means::Combine(run, reduction)) = prepared.if_direct(action, own) else { return None };
-    if !own.is_of(parts.process().names()) {
+    if !own.is_of(parts.process().names()) || run.first != 0 {
         return None;
     }
     let at = base(target, displacement)?;
-    combine(parts, target, reduction, (0, run.size), (mapping.span, at), operand, Some(room))?;
+    match run.size {
+        8 => {
+            let _held = parts.peers().control().accumulate(target.rank);
+            mapping.span.fetch_word(reduction, at, operand, room)?;
+        }
+        len => {
+            let [operand, room] = [operand, room].map(|place| Span::around(place, 0, len as i64));
+            combine(parts, target, reduction, (0, len), (mapping.span, at), operand, Some(room))?;
+        }
+    }
     permit.used();
     Some(())
 }
 
 /// A compare_and_swap of one element of the target type itself, by pointer.
 #[inline(always)]
-pub(in crate::window) fn swap_span(
+pub(in crate::window) fn swap_place(
     parts: &Parts,
-    compare: Span,
-    new: Span,
-    old: Span,
+    [compare, new, old]: [*mut u8; 3],
     target: i32,
     displacement: i64,
     own: &Type,
@@ -255,7 +262,7 @@ pub(in crate::window) fn swap_span(
     }
     let at = base(target, displacement)?;
     let _held = parts.peers().control().accumulate(target.rank);
-    if !mapping.span.swap_at(swap, at, compare, new, old) {
+    if !mapping.span.swap_places(swap, at, compare, new, old) {
         return None;
     }
     permit.used();
