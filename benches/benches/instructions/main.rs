@@ -18,6 +18,7 @@
 //! counted.
 
 mod paths;
+mod pointer;
 mod recorded;
 
 use std::error::Error;

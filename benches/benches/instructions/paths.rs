@@ -11,6 +11,8 @@ use longshore_transport::shm::ShmLink;
 use longshore_transport::{Link, Segment};
 use shipable::{Committed, Partial, View, ViewMut};
 
+use crate::pointer;
+
 pub type Outcome = std::result::Result<(), Box<dyn Error>>;
 type Window = longshore::Window<Allocated>;
 
@@ -37,8 +39,8 @@ pub enum Work {
 
 /// A rank of the job.
 pub struct Side<'a> {
-    rank: &'a Rank,
-    window: &'a mut Window,
+    pub rank: &'a Rank,
+    pub window: &'a mut Window,
     double: Type,
 }
 
@@ -47,7 +49,7 @@ const DOUBLES: i64 = 4096;
 const VALUE: [f64; 1] = [1.5];
 
 /// The hottest paths: those of the calls that programs make most often.
-pub const PATHS: [Path; 20] = [
+pub const PATHS: [Path; 22] = [
     Path { name: "put 8 B", calls: 10_000, work: Work::Direct(puts) },
     Path { name: "get 8 B", calls: 10_000, work: Work::Direct(gets) },
     Path { name: "put 8 B, flush", calls: 10_000, work: Work::Direct(put_and_flush) },
@@ -56,6 +58,16 @@ pub const PATHS: [Path; 20] = [
     Path { name: "put 8 B, fence", calls: 1000, work: Work::Direct(fence) },
     Path { name: "fetch_and_op", calls: 10_000, work: Work::Direct(fetch_and_op) },
     Path { name: "compare_and_swap", calls: 10_000, work: Work::Direct(compare_and_swap) },
+    Path {
+        name: "fetch_and_op by pointer, flush",
+        calls: 10_000,
+        work: Work::Direct(pointer::fetch_and_op),
+    },
+    Path {
+        name: "compare_and_swap by pointer, flush",
+        calls: 10_000,
+        work: Work::Direct(pointer::compare_and_swap),
+    },
     Path { name: "accumulate 8 B, flush", calls: 10_000, work: Work::Direct(accumulate) },
     Path { name: "put a column of 64 doubles, flush", calls: 1000, work: Work::Direct(column) },
     Path {
@@ -122,7 +134,7 @@ fn job(
 
 impl Side<'_> {
     /// Whether this rank only waits.
-    fn waits(&self) -> bool {
+    pub fn waits(&self) -> bool {
         self.rank.world().rank() != 0
     }
 }
