@@ -8,6 +8,9 @@
 //! A line contains a [counter] of epochs, with one writer and one reader. A writer can be at most
 //! one epoch ahead of its reader.
 //!
+//! One more line contains the number of ranks that have left for good. The last of them may free
+//! the memory, since no other rank reads its lines any more.
+//!
 //! All writes of a rank to shared memory before it entered are visible to all ranks that have left,
 //! since each signal is a release and each wait an acquire. Ranks of any byte order and word size
 //! can take part.
@@ -46,7 +49,7 @@ pub(crate) struct Entered {
 impl Barrier {
     /// The size in bytes of the lines of `size` ranks. The memory must be zeroed.
     pub(crate) fn bytes(size: u32) -> u64 {
-        LINE as u64 * u64::from(size) * u64::from(rounds(size).max(1))
+        LINE as u64 * (u64::from(size) * u64::from(rounds(size)) + 1)
     }
 
     /// The barrier of a group whose lines are at `place` of the segment, for rank `rank`. `None` if
@@ -112,6 +115,17 @@ impl Barrier {
             self.signal(entered);
         }
         true
+    }
+
+    /// Leaves for good, outside of any pass. Returns true to the last of all ranks, which may free
+    /// the memory.
+    pub(crate) fn leave(&self) -> bool {
+        let next = |left: u32| Some(u32::from_le(left).wrapping_add(1).to_le());
+        // What the other ranks read of their lines was read before the memory is free.
+        let before =
+            self.word(self.size, 0).fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+        let (Ok(before) | Err(before)) = before;
+        u32::from_le(before).wrapping_add(1) == self.size
     }
 
     fn signal(&self, entered: &Entered) {

@@ -292,12 +292,13 @@ impl Communicator {
             .map_err(|error| self.raised(error, "create_group", caller))
     }
 
-    /// Frees the communicator and deletes its attributes (MPI-5.0 section 7.4.3). Collective.
-    /// Windows made on it remain usable.
+    /// Frees the communicator and deletes its attributes (MPI-5.0 section 7.4.3). Collective, but
+    /// it doesn't wait for the other ranks. Windows made on it remain usable, and operations that
+    /// are pending on it complete.
     ///
     /// # Errors
-    /// COMM for the two initial communicators, and if it is freed already. PROC_ABORTED if a rank
-    /// died. The error of a delete callback of this rank; the communicator is freed all the same.
+    /// COMM for the two initial communicators, and if it is freed already. The error of a delete
+    /// callback of this rank; the communicator is freed all the same.
     #[track_caller]
     pub fn free(self) -> Result<()> {
         let caller = Location::caller();
@@ -308,13 +309,12 @@ impl Communicator {
             }
             self.announce(|| "free of a communicator".to_owned(), caller)?;
             self.begin(Call::new("free of a communicator"));
-            // The other ranks wait for this one, so it must go on even if a callback failed or
+            // The other ranks leave as well, so this one must go on even if a callback failed or
             // panicked.
             let cleared = catch_unwind(AssertUnwindSafe(|| self.clear_attributes()));
             if self.shared.freed.swap(true, Ordering::Relaxed) {
                 return Err(FREED.into());
             }
-            self.rendezvous()?;
             self.release_meeting()?;
             cleared.unwrap_or_else(|panic| resume_unwind(panic))
         };

@@ -466,13 +466,6 @@ impl Communicator {
         finish(self.participants(self.current_call()).allgather_values(mine))
     }
 
-    /// Returns after all ranks have called it. It uses messages instead of shared memory, which may
-    /// be freed right after it.
-    pub(super) fn rendezvous(&self) -> Result<()> {
-        let (all, rank) = self.everyone();
-        self.process().meet_at(self.venue(), all, rank)
-    }
-
     /// Returns after all ranks have closed this window.
     pub(crate) fn rendezvous_behind(&self, window: u32) -> Result<()> {
         let venue = Venue::Closed(window);
@@ -514,11 +507,12 @@ impl Communicator {
         }
     }
 
-    /// Frees the resources of the communicator's barrier. No rank may use it any more.
+    /// Gives up the communicator's barrier, after all passes of this rank. The last rank to do so
+    /// frees its memory. Messages of a barrier arrive before its pass ends, so none comes later.
     pub(super) fn release_meeting(&self) -> Result<()> {
         self.process().engine().state().close_venue(self.venue());
         match self.shared.meeting.get() {
-            Some(Meeting::Flags(barrier)) if self.rank() == 0 => {
+            Some(Meeting::Flags(barrier)) if barrier.leave() => {
                 Ok(self.process().segment().free(barrier.place())?)
             }
             _ => Ok(()),
