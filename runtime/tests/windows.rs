@@ -351,7 +351,12 @@ fn info_hints_are_kept_and_enforced() {
         assert_eq!(window.shared_query(0).unwrap().base() as usize % 1024, 0);
         let changed = info.set("accumulate_ops", "same_op").unwrap();
         let changed = changed.set("accumulate_ordering", "none").unwrap();
-        window.set_info(&changed.set("no_locks", "false").unwrap()).unwrap();
+        let other = changed.set("mpi_minimum_memory_alignment", "64").unwrap();
+        let other = other.set("no_locks", "false").unwrap();
+        window.set_info(&other).unwrap();
+        assert_eq!(window.info(), Info { no_locks: false, ..changed });
+        window.lock_all(|_| Ok(())).unwrap();
+        window.set_info(&changed).unwrap();
         assert_eq!(window.info(), changed);
         let mixed = if world.rank() == 1 { info } else { changed };
         let error = window.set_info(&mixed).unwrap_err();

@@ -24,6 +24,10 @@ enum Owner {
         mapping: Arc<Mapping>,
     },
     User(Box<dyn Any + Send>),
+    /// Memories that follow each other.
+    Joined {
+        _all: Vec<Arc<Exposed>>,
+    },
     /// The user's memory, which is an allocation in the segment, and what keeps that.
     Placed {
         held: Box<dyn Any + Send>,
@@ -60,6 +64,18 @@ impl Exposed {
         let first = self.span.start.wrapping_add(start as usize);
         let owner = Owner::Segment { mapping: mapping.clone() };
         Some(Exposed { span: Span { start: first, len, origin: 0 }, owner })
+    }
+
+    /// Memories of which each begins where the one before it ends. `None` if they don't.
+    pub(crate) fn joined(all: Vec<Arc<Exposed>>) -> Option<Exposed> {
+        let follows = |pair: &[Arc<Exposed>]| {
+            let [before, after] = [pair[0].span, pair[1].span];
+            before.start.wrapping_add(before.len as usize) == after.start
+        };
+        let first = all.first()?.span;
+        let len = all.iter().try_fold(0u64, |sum, next| sum.checked_add(next.span.len))?;
+        let span = Span { len, ..first };
+        all.windows(2).all(follows).then_some(Exposed { span, owner: Owner::Joined { _all: all } })
     }
 
     /// The user's memory.
@@ -116,7 +132,7 @@ impl Exposed {
             Owner::User(held) | Owner::Placed { held, .. } => {
                 held.downcast::<M::Held>().ok().map(|held| M::give_back(*held))
             }
-            Owner::Segment { .. } | Owner::Moved { .. } => None,
+            Owner::Segment { .. } | Owner::Moved { .. } | Owner::Joined { .. } => None,
         }
     }
 
@@ -125,7 +141,7 @@ impl Exposed {
     pub(crate) fn home(&self) -> Span {
         match self.owner {
             Owner::Moved { home, .. } => home,
-            Owner::Segment { .. } | Owner::User(_) | Owner::Placed { .. } => self.span,
+            _ => self.span,
         }
     }
 

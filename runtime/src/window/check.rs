@@ -78,7 +78,7 @@ pub(super) fn check<'a>(
                 let datatype = excerpt(&target_type);
                 return Err(ErrorKind::Overlap { count: operation.count, datatype }.into());
             }
-            check_items(action, target_type, origin.as_ref(), result.as_ref())?
+            check_items(action, (count, target_type), origin.as_ref(), result.as_ref())?
         }
     };
     let (base, bytes) = (reach.base, reach.bytes);
@@ -188,7 +188,7 @@ fn check_signatures(
 /// there are no items.
 fn check_items(
     action: Action,
-    target_type: TargetType<'_>,
+    (count, target_type): (u64, TargetType<'_>),
     origin: Option<&Operand>,
     result: Option<&Operand>,
 ) -> Result<Option<Leaf>> {
@@ -198,7 +198,8 @@ fn check_items(
     if action == Action::Accumulate(Op::NoOp) {
         return Err(ErrorKind::NoOp.into());
     }
-    if target_type.signature().count == 0 {
+    // The signatures match, so that the other sides have no items either.
+    if count == 0 || target_type.signature().count == 0 {
         return Ok(None);
     }
     let pairs = matches!(action.op(), Some(Op::Maxloc | Op::Minloc));

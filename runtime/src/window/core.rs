@@ -223,9 +223,8 @@ impl Core {
             process.ready()?;
             check_usable(parts.epochs().state())?;
             Info::check_equal(&process.during(Activity::SetInfo, id, gather)?)?;
-            let Info { accumulate_ordering, accumulate_ops, .. } = *info;
-            parts.set_info(Info { accumulate_ordering, accumulate_ops, ..parts.info() });
-            parts.checking().set_same_op(accumulate_ops == AccumulateOps::SameOp);
+            parts.set_info(parts.info().changed_to(info));
+            parts.checking().set_same_op(info.accumulate_ops == AccumulateOps::SameOp);
             Ok(())
         };
         set().map_err(|error| self.failed(error, CALL, None, caller))

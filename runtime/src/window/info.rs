@@ -202,6 +202,18 @@ impl Info {
         })
     }
 
+    /// These hints, after [`set_info`](crate::Window::set_info) with other ones. What ranks learn
+    /// of each other when they make the window stays.
+    pub(super) fn changed_to(&self, to: &Info) -> Info {
+        Info {
+            target_types: self.target_types,
+            no_threads: self.no_threads,
+            minimum_memory_alignment: self.minimum_memory_alignment,
+            max_num_notify: self.max_num_notify,
+            ..*to
+        }
+    }
+
     /// Rule 26: all ranks give equal hints.
     pub(super) fn check_equal(infos: &[Info]) -> Result<()> {
         let Some(rank) = infos.iter().position(|info| *info != infos[0]) else { return Ok(()) };

@@ -110,14 +110,14 @@ fn rule_15_operations_outside_attached_memory_are_refused() {
             }
         };
         let place = places[1];
-        let words = ["one attachment", "rule 15", "refused", "put at rank 0", "target 1"];
+        let words = ["attached memory", "rule 15", "refused", "put at rank 0", "target 1"];
         refused(place + 72, &words);
         refused(place + 72, &[&format!("{:#x} to {:#x}", place + 72, place + 88)]);
         refused(place - 8, &words);
         // The operation has written nothing.
         assert_eq!(window.get::<f64>(places[me as usize] + 72).unwrap(), 0.0);
         let error = window.get::<f64>(places[me as usize] + 80).unwrap_err();
-        expect(&error, Class::RmaRange, &["one attachment", "own window"]);
+        expect(&error, Class::RmaRange, &["attached memory", "own window"]);
         // Detached memory is refused.
         let memory = window.detach(memory).unwrap();
         world.barrier().unwrap();

@@ -113,19 +113,23 @@ impl Attachments {
         all.into_iter().filter_map(|attachment| attachment.place).collect()
     }
 
-    /// Finds the memory that has all of these bytes. Returns its address as well.
+    /// Finds the memory that has all of these bytes: an attachment, or several that follow each
+    /// other in memory. Returns its address as well.
     ///
     /// # Errors
-    /// The bytes don't all lie in one attachment (rule 15).
+    /// The bytes don't all lie in attached memory (rule 15).
     pub(crate) fn find(&self, (start, end): (i128, i128)) -> Result<(Arc<Exposed>, i64)> {
         let list = self.list();
         let near = list.all.partition_point(|there| i128::from(there.start) <= start);
         // Skips empty attachments: they may lie at the start of another one.
-        let mut before = list.all[..near].iter().rev();
-        match before.find(|there| there.len() > 0 || start == end) {
-            Some(there) if end <= there.end().into() => {
-                Ok((there.memory.clone(), there.start as i64))
-            }
+        let found = list.all[..near].iter().rposition(|there| there.len() > 0 || start == end);
+        let memory = match found {
+            Some(at) if end <= list.all[at].end().into() => Some(list.all[at].memory.clone()),
+            Some(at) => list.join(at, end).map(Arc::new),
+            None => None,
+        };
+        match (found, memory) {
+            (Some(at), Some(memory)) => Ok((memory, list.all[at].start as i64)),
             _ => {
                 let touched = |there: &&Attachment| {
                     i128::from(there.start) < end && start < there.end().into()
@@ -139,6 +143,23 @@ impl Attachments {
 }
 
 impl List {
+    /// The memory from an attachment on, if it and others that follow it reach to `end`.
+    fn join(&self, at: usize, end: i128) -> Option<Exposed> {
+        let mut reached = self.all[at].start;
+        let mut joined = Vec::new();
+        for next in self.all[at..].iter().filter(|next| next.len() > 0) {
+            if next.start != reached {
+                return None;
+            }
+            joined.push(next.memory.clone());
+            reached = next.end();
+            if end <= reached.into() {
+                return Exposed::joined(joined);
+            }
+        }
+        None
+    }
+
     /// The lowest free address for `len` bytes, within reach of the machine's pointers.
     fn gap(&self, len: u64, pointer: u8) -> Option<u64> {
         let mut start = FIRST;
@@ -188,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_15_a_range_lies_in_one_attachment() {
+    fn rule_15_a_range_lies_in_attached_memory() {
         let memory = memory();
         let attachments = Attachments::new(Addresses::Real);
         let attach =
@@ -199,10 +220,13 @@ mod tests {
         let find = |start, end| attachments.find((base + start, base + end));
         assert_eq!(find(10, 100).unwrap().1, base as i64);
         assert_eq!(find(100, 200).unwrap().1, base as i64 + 100);
-        for (start, end) in [(99, 101), (-1, 5), (199, 201), (300, 308)] {
+        let (both, at) = find(99, 101).unwrap();
+        assert_eq!((both.span().len(), at), (200, base as i64));
+        attach(201, 10).unwrap();
+        for (start, end) in [(-1, 5), (199, 201), (99, 201), (199, 205), (300, 308)] {
             let error = find(start, end).err().unwrap();
             assert_eq!(error.class(), Class::RmaRange);
-            assert!(error.to_string().contains("one attachment"), "{error}");
+            assert!(error.to_string().contains("attached memory"), "{error}");
         }
     }
 

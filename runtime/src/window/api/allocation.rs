@@ -40,17 +40,4 @@ impl Allocation {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-
-    /// Whether a window is made over a part of it. The part stays allocated until that is freed.
-    ///
-    /// ```
-    /// # let rank = longshore::init()?;
-    /// let memory = rank.alloc_mem(100)?;
-    /// assert!(!memory.is_in_window());
-    /// # rank.finalize()?;
-    /// # Ok::<(), longshore::Error>(())
-    /// ```
-    pub fn is_in_window(&self) -> bool {
-        Arc::strong_count(&self.placed) > 1
-    }
 }

@@ -475,8 +475,10 @@ impl<M> Window<M> {
         self.core.parts().info()
     }
 
-    /// Changes the hints `accumulate_ordering` and `accumulate_ops` (MPI-5.0 section 12.2.8).
-    /// Collective. Other hints keep the values that they had at the window's creation.
+    /// Changes the hints `accumulate_ordering`, `accumulate_ops`, `no_locks`, `same_size`,
+    /// `same_disp_unit` and `alloc_shared_noncontig` (MPI-5.0 section 12.2.8). Collective. The last
+    /// three matter only when a window is made, so that their new values are only kept. Other
+    /// hints keep the values that they had at the window's creation.
     ///
     /// ```
     /// # use longshore::{Info, Window};

@@ -150,7 +150,7 @@ pub(in crate::window) fn unlock_all(parts: &Parts) -> Result<()> {
     settled.map_err(|error| error.within(|| locked.to_string()))
 }
 
-/// Rule 26: a window made with `no_locks` isn't locked.
+/// Rule 26: a window with the hint `no_locks` isn't locked.
 fn check_hint(parts: &Parts) -> Result<()> {
     match parts.info().no_locks {
         true => Err(ErrorKind::Epoch(NO_LOCKS).into()),
@@ -159,4 +159,5 @@ fn check_hint(parts: &Parts) -> Result<()> {
 }
 
 const TWICE: &str = "the target is locked by this rank already: unlock it first (rule 5)";
-const NO_LOCKS: &str = "the window was made with the info no_locks=true, and is locked all the same: leave it out (rule 26)";
+const NO_LOCKS: &str =
+    "the window has the info no_locks=true, and is locked all the same: leave it out (rule 26)";
