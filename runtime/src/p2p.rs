@@ -502,7 +502,9 @@ impl<'a> Transfer<'a> {
         let received = self.receiving.get();
         let (number, sender, awaited) = received.ok_or(ErrorKind::Request(NOT_STARTED))?;
         self.process.note_wait(sender);
-        let delivery = awaited.wait(self.process, |state| state.take_received(number))?;
+        let delivery = awaited.wait(self.process, |state| state.take_received(number));
+        let rank_of = |peer| rank_in(self.group, peer);
+        let delivery = delivery.map_err(|error| error.received_in(rank_of))?;
         self.receiving.set(None);
         Ok(delivery)
     }
@@ -519,8 +521,11 @@ impl<'a> Transfer<'a> {
 
 /// Converts a status from ranks of the job to ranks of the communicator. All senders are members.
 fn in_group(group: &Group, status: Status) -> Status {
-    let source = group.rank_of(status.source as u32);
-    Status { source: source.map_or(ANY_SOURCE, |source| source as i32), ..status }
+    Status { source: rank_in(group, status.source as u32), ..status }
+}
+
+fn rank_in(group: &Group, peer: u32) -> i32 {
+    group.rank_of(peer).map_or(ANY_SOURCE, |rank| rank as i32)
 }
 
 /// The status of a receive from PROC_NULL.

@@ -165,8 +165,9 @@ impl Operation {
         match ended {
             Ok(status) => Outcome { status, fault: None },
             Err(error) => {
+                let message = error.message();
                 let fault = Fault::from(error);
-                let status = Status::failed(fault.code());
+                let status = Status::failed(fault.code(), message);
                 Outcome { status, fault: Some(fault) }
             }
         }

@@ -38,9 +38,11 @@ impl Status {
         status
     }
 
-    /// The status of an operation that failed.
-    pub fn failed(error: c_int) -> Status {
-        Status { error, ..Status::EMPTY }
+    /// The status of an operation that failed, with the source and the tag of the message if it is
+    /// a receive that had matched one.
+    pub fn failed(error: c_int, message: Option<(c_int, c_int)>) -> Status {
+        let (source, tag) = message.unwrap_or((ANY_SOURCE, ANY_TAG));
+        Status { source, tag, error, ..Status::EMPTY }
     }
 
     /// The process of the job in whose representation the bytes are counted; `None` for this one.

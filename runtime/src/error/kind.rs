@@ -448,8 +448,8 @@ pub enum ErrorKind {
     },
     /// An operation reaches memory outside an attachment (rule 15).
     #[error(
-        "bytes {start:#x} to {end:#x} don't lie in one attachment of {}{}: use addresses of memory that is attached \
-         (rule 15)", if *own { "this rank" } else { "the target" }, touched.map(|(start, end)| format!(" (one has {start:#x} to {end:#x})")).unwrap_or_default()
+        "bytes {start:#x} to {end:#x} don't lie in attached memory of {}{}: use addresses of memory that is attached \
+         (rule 15)", if *own { "this rank" } else { "the target" }, touched.map(|(start, end)| format!(" (an attachment has {start:#x} to {end:#x})")).unwrap_or_default()
     )]
     NotAttached {
         /// The first byte.

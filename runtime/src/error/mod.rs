@@ -32,6 +32,9 @@ struct Report {
     operation: Option<u64>,
     /// Whether an error handler has dealt with it.
     raised: bool,
+    /// The sender and the tag of the message that a failed receive had matched. The sender is
+    /// numbered in the job until the receive ends, and in the communicator from then on.
+    message: Option<(i32, i32)>,
 }
 
 /// The call, ranks, window and bytes of a failed operation. Its text ends that of the error.
@@ -87,6 +90,23 @@ impl Error {
     /// The place of the failed call, if one is known.
     pub fn place(&self) -> Option<&Place> {
         self.0.place.as_ref()
+    }
+
+    /// The source and the tag of the message, if a receive failed that had matched one: the status
+    /// that it would have returned has them (MPI-5.0 section 3.2.5).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let sent = world.isend(&[1i64, 2, 3], world.rank(), 42)?;
+    /// let error = world.recv(&mut [0i64; 2], longshore::ANY_SOURCE, 42).unwrap_err();
+    /// assert_eq!(error.message(), Some((world.rank(), 42)));
+    /// # sent.wait()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn message(&self) -> Option<(i32, i32)> {
+        self.0.message
     }
 
     /// The same error without the source line of its call, for an interface in another language:
@@ -165,6 +185,18 @@ impl Error {
         !std::mem::replace(&mut self.0.raised, true)
     }
 
+    /// Adds the message that a failed receive had matched, unless it is known.
+    pub(crate) fn of_message(mut self, peer: u32, tag: i32) -> Error {
+        self.0.message.get_or_insert((peer as i32, tag));
+        self
+    }
+
+    /// Converts the sender of the message from a rank of the job to one of the communicator.
+    pub(crate) fn received_in(mut self, rank_of: impl FnOnce(u32) -> i32) -> Error {
+        self.0.message = self.0.message.map(|(peer, tag)| (rank_of(peer as u32), tag));
+        self
+    }
+
     /// Adds a place, unless the error has one already.
     pub(crate) fn at(mut self, place: impl FnOnce() -> Place) -> Error {
         self.0.place.get_or_insert_with(place);
@@ -182,7 +214,8 @@ pub(crate) fn conversion(error: shipable::Error) -> Error {
 
 impl<K: Into<ErrorKind>> From<K> for Error {
     fn from(kind: K) -> Error {
-        Error(Box::new(Report { kind: kind.into(), place: None, operation: None, raised: false }))
+        let (place, operation, message) = (None, None, None);
+        Error(Box::new(Report { kind: kind.into(), place, operation, raised: false, message }))
     }
 }
 

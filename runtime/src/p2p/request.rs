@@ -4,11 +4,11 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::{Awaited, NULL_STATUS, checked_tag, in_group};
+use super::{Awaited, NULL_STATUS, checked_tag, in_group, rank_in};
 use crate::communicator::{ANY_TAG, Communicator};
 use crate::dropped::Dropped;
 use crate::engine::{Channel, Message, State, Status};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::given::{Given, Taken};
 use crate::group::PROC_NULL;
 use crate::job::Activity;
@@ -101,7 +101,9 @@ impl<M: Memory> Pending<M> {
             })
         });
         let place = || communicator.toward(call, other);
-        ended.map_err(|error| communicator.raise(error.at(place), caller))
+        let rank_of = |peer| rank_in(communicator.peers(), peer);
+        let placed = |error: Error| error.received_in(rank_of).at(place);
+        ended.map_err(|error| communicator.raise(placed(error), caller))
     }
 
     /// Hands the request to the engine, which holds its memory until it ends.

@@ -421,6 +421,7 @@ impl Messages {
     ) {
         let stream = peers.stream_or_own(arrival.peer);
         let receiving = Receiving::new(number, landing, &arrival, known, &stream);
+        let receiving = receiving.map_err(|error| error.of_message(arrival.peer, arrival.tag));
         match body {
             Body::Here(bytes) => {
                 out.return_credit(arrival.peer, arrival.length + Header::SIZE as u64);

@@ -148,6 +148,9 @@ impl Receiving {
             Buffer::Bytes(bytes) => bytes,
             Buffer::Typed { .. } => Vec::new(),
         };
-        error.or(cut).map_or(Ok(Delivery { status, signature, bytes, known }), Err)
+        match error.or(cut) {
+            Some(error) => Err(error.of_message(status.source as u32, status.tag)),
+            None => Ok(Delivery { status, signature, bytes, known }),
+        }
     }
 }
