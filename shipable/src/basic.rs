@@ -55,7 +55,7 @@ basics! {
     Unsigned = 10, "MPI_UNSIGNED", "u";
     Long = 11, "MPI_LONG", "l";
     UnsignedLong = 12, "MPI_UNSIGNED_LONG", "ul";
-    LongLong = 13, "MPI_LONG_LONG", "ll";
+    LongLong = 13, "MPI_LONG_LONG_INT", "ll";
     UnsignedLongLong = 14, "MPI_UNSIGNED_LONG_LONG", "ull";
     Float = 15, "MPI_FLOAT", "f";
     Double = 16, "MPI_DOUBLE", "d";
@@ -72,7 +72,7 @@ basics! {
     Aint = 27, "MPI_AINT", "AI";
     Count = 28, "MPI_COUNT", "CO";
     Offset = 29, "MPI_OFFSET", "OF";
-    CFloatComplex = 30, "MPI_C_FLOAT_COMPLEX", "fC";
+    CFloatComplex = 30, "MPI_C_COMPLEX", "fC";
     CDoubleComplex = 31, "MPI_C_DOUBLE_COMPLEX", "dC";
     CLongDoubleComplex = 32, "MPI_C_LONG_DOUBLE_COMPLEX", "ldC";
     Integer = 33, "MPI_INTEGER", "I";

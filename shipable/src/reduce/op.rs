@@ -170,7 +170,8 @@ impl Op {
             Op::Sum | Op::Prod => {
                 matches!(group, CInteger | FortranInteger | FloatingPoint | Complex | MultiLanguage)
             }
-            Op::Land | Op::Lor | Op::Lxor => matches!(group, CInteger | Logical),
+            // MPI defines no logical operation on multi-language types, but MPICH and Open MPI do.
+            Op::Land | Op::Lor | Op::Lxor => matches!(group, CInteger | Logical | MultiLanguage),
             Op::Band | Op::Bor | Op::Bxor => {
                 matches!(group, CInteger | FortranInteger | Byte | MultiLanguage)
             }
@@ -185,7 +186,7 @@ impl Op {
             Op::Sum | Op::Prod => {
                 "integers, floating point, complex numbers and MPI_AINT, MPI_COUNT, MPI_OFFSET"
             }
-            Op::Land | Op::Lor | Op::Lxor => "C integers and logicals",
+            Op::Land | Op::Lor | Op::Lxor => "C integers, logicals and multi-language types",
             Op::Band | Op::Bor | Op::Bxor => {
                 "integers, MPI_BYTE and MPI_AINT, MPI_COUNT, MPI_OFFSET"
             }
