@@ -147,6 +147,21 @@ impl Blocks {
         Ok(Blocks { side: Some(side), ranges: Some(ranges) })
     }
 
+    /// Refuses data that lie where the result goes (MPI-5.0 section 6.2). Only elements of one type
+    /// from one address on are found, which is how programs that mean MPI_IN_PLACE give them.
+    fn check_apart(&self, room: &Blocks) -> Result<()> {
+        let (Some(data), Some(room)) = (&self.side, &room.side) else { return Ok(()) };
+        let at = data.buffer.address().addr();
+        let is_same =
+            at == room.buffer.address().addr() && Arc::ptr_eq(&data.datatype, &room.datatype);
+        // The elements of a buffer at MPI_BOTTOM are where their types say.
+        if !is_same || at == 0 || data.count == 0 || room.count == 0 {
+            return Ok(());
+        }
+        let what = format!("both buffers begin at {at:#x}: use MPI_IN_PLACE, or two buffers");
+        Err(Fault::new(Class::Buffer, what))
+    }
+
     fn origin(&self) -> Result<Origin<'_>> {
         self.side.as_ref().map_or(Ok(IN_PLACE.into()), Side::origin)
     }
@@ -249,6 +264,11 @@ impl Operands {
         Ok(Operands { data, room, op })
     }
 
+    /// Refuses operands that lie where the result goes.
+    pub fn check_apart(&self) -> Result<()> {
+        self.data.check_apart(&self.room)
+    }
+
     /// The memory and the operation, for a call that waits.
     pub fn lent(&self) -> Result<(Origin<'_>, Destination<'_>, &SharedOperator)> {
         Ok((self.data.origin()?, self.room.room()?, &self.op))
@@ -302,8 +322,28 @@ impl Arguments {
         }
     }
 
+    /// Refuses data that lie where the result goes.
+    pub fn check_apart(&self) -> Result<()> {
+        match self {
+            Arguments::Gather(data, room, _)
+            | Arguments::Scatter(data, room, _)
+            | Arguments::Allgather(data, room)
+            | Arguments::Alltoall(data, room) => data.check_apart(room),
+            Arguments::Reduce(operands, _)
+            | Arguments::Allreduce(operands)
+            | Arguments::Scan(operands)
+            | Arguments::Exscan(operands)
+            | Arguments::ReduceScatter(operands, _) => operands.check_apart(),
+            Arguments::Barrier
+            | Arguments::Bcast(..)
+            | Arguments::Alltoallw(..)
+            | Arguments::Neighbors(..) => Ok(()),
+        }
+    }
+
     /// Makes the call, which waits.
     pub fn run(&self, comm: &Communicator) -> Result<()> {
+        self.check_apart()?;
         Ok(match self {
             Arguments::Barrier => comm.barrier(),
             Arguments::Bcast(data, root) => comm.bcast(data.room()?, *root),
@@ -360,6 +400,7 @@ impl Arguments {
 
     /// Starts the call.
     pub fn start(&self, comm: &Communicator) -> Result<Started> {
+        self.check_apart()?;
         let two = match self {
             Arguments::Barrier => return Ok(Started::Nothing(comm.ibarrier()?)),
             Arguments::Bcast(data, root) => {

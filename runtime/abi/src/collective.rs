@@ -40,6 +40,7 @@ pub fn reduce_local(
     }
     let operands =
         Operands::new((inbuf, count), (inoutbuf, count), (datatype, op), (false, false))?;
+    operands.check_apart()?;
     let (data, room, op) = operands.lent()?;
     Ok(state::state()?.rank().alone().reduce_local(data, room, op)?)
 }

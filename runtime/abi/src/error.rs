@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::arg::Address;
 use crate::codes;
 use crate::communicator::{Comm, own_of};
-use crate::constants::COMM_SELF;
+use crate::constants::{COMM_SELF, COMM_WORLD};
 use crate::errhandler::{Errhandler, create};
 use crate::fault::{Fault, Raiser, Result};
 use crate::file::File;
@@ -58,9 +58,12 @@ fn handler(raiser: Raiser) -> (Handle, Arc<Errhandler>) {
     })
 }
 
-/// The handler of MPI_COMM_SELF.
+/// The handler of errors that belong to no object: that of MPI_COMM_SELF (MPI-5.0 section 9.3). A
+/// program that has set only the handler of MPI_COMM_WORLD gets that one, since MPI left these
+/// errors to MPI_COMM_WORLD before MPI-4.
 fn own() -> Arc<Errhandler> {
-    find::<Comm>(COMM_SELF).map_or_else(|_| outside(), |own| own.card().errhandler())
+    let set = |comm| find::<Comm>(comm).ok().and_then(|comm| comm.card().given_errhandler());
+    set(COMM_SELF).or_else(|| set(COMM_WORLD)).unwrap_or_else(outside)
 }
 
 /// The handler of errors outside of MPI_Init and MPI_Finalize.

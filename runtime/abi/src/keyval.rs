@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use longshore::Class;
 
@@ -40,13 +40,17 @@ type Delete = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c
 /// The number that stands for a function which copies the value as it is.
 const DUP: usize = 1;
 
-/// The keyvals that aren't freed, and the number of the last.
+/// The keyvals, and the number of the last.
 struct Keyvals {
     known: BTreeMap<c_int, Arc<Keyval>>,
+    /// Those that are freed. A keyval remains as long as an attribute has it (MPI-5.0 section
+    /// 7.7.2), so that its attributes can be read and deleted.
+    freed: BTreeMap<c_int, Weak<Keyval>>,
     last: c_int,
 }
 
-static KEYVALS: Mutex<Keyvals> = Mutex::new(Keyvals { known: BTreeMap::new(), last: 1000 });
+static KEYVALS: Mutex<Keyvals> =
+    Mutex::new(Keyvals { known: BTreeMap::new(), freed: BTreeMap::new(), last: 1000 });
 
 /// The attributes of an object, in the order of their setting.
 #[derive(Default)]
@@ -70,8 +74,22 @@ pub trait Holder: Object {
 }
 
 impl Keyval {
+    /// The keyval of this number, if it isn't freed.
     fn find(kind: Kind, number: c_int) -> Result<Arc<Keyval>> {
         let keyval = lock(&KEYVALS).known.get(&number).cloned();
+        Keyval::check(keyval, kind, number)
+    }
+
+    /// The keyval of this number, if it isn't freed or an attribute has it.
+    fn find_used(kind: Kind, number: c_int) -> Result<Arc<Keyval>> {
+        let keyvals = lock(&KEYVALS);
+        let freed = || keyvals.freed.get(&number).and_then(Weak::upgrade);
+        let keyval = keyvals.known.get(&number).cloned().or_else(freed);
+        drop(keyvals);
+        Keyval::check(keyval, kind, number)
+    }
+
+    fn check(keyval: Option<Arc<Keyval>>, kind: Kind, number: c_int) -> Result<Arc<Keyval>> {
         match keyval {
             Some(keyval) if keyval.kind == kind => Ok(keyval),
             Some(keyval) => {
@@ -162,10 +180,13 @@ pub fn create(kind: Kind, copy: Address, delete: Address, extra: Address) -> c_i
     number
 }
 
-/// Frees a keyval, whose attributes stay.
+/// Frees a keyval, whose attributes stay. It may be freed again until they are gone.
 pub fn free(kind: Kind, number: &mut c_int) -> Result<()> {
-    Keyval::find(kind, *number)?;
-    lock(&KEYVALS).known.remove(number);
+    let keyval = Keyval::find_used(kind, *number)?;
+    let mut keyvals = lock(&KEYVALS);
+    keyvals.known.remove(number);
+    keyvals.freed.retain(|_, keyval| keyval.strong_count() > 0);
+    keyvals.freed.insert(*number, Arc::downgrade(&keyval));
     *number = c::KEYVAL_INVALID;
     Ok(())
 }
@@ -193,7 +214,7 @@ pub fn get<T: Holder>(object: &T, number: c_int, room: Address) -> Result<bool> 
         Some(value) => Some(value),
         None => {
             if !is_predefined(number, T::KIND) {
-                Keyval::find(T::KIND, number)?;
+                Keyval::find_used(T::KIND, number)?;
             }
             let attributes = object.attributes();
             let known = |attribute: &&Attribute| attribute.number == number;
@@ -221,7 +242,7 @@ fn is_predefined(number: c_int, kind: Kind) -> bool {
 /// Deletes an attribute.
 pub fn delete<T: Holder>(handle: Handle, number: c_int) -> Result<()> {
     let object = find::<T>(handle)?;
-    let keyval = Keyval::find(T::KIND, number)?;
+    let keyval = Keyval::find_used(T::KIND, number)?;
     let known = |attribute: &&Attribute| attribute.number == number;
     let value = object.attributes().0.iter().find(known).map(|old| old.value);
     let Some(value) = value else {

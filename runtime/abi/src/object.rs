@@ -47,7 +47,12 @@ impl Card {
 
     /// The error handler; MPI_ERRORS_ARE_FATAL unless another was set.
     pub fn errhandler(&self) -> Arc<Errhandler> {
-        lock(&self.errhandler).clone().unwrap_or_else(Errhandler::fatal)
+        self.given_errhandler().unwrap_or_else(Errhandler::fatal)
+    }
+
+    /// The error handler that was set.
+    pub fn given_errhandler(&self) -> Option<Arc<Errhandler>> {
+        lock(&self.errhandler).clone()
     }
 
     pub fn set_errhandler(&self, handler: Arc<Errhandler>) {

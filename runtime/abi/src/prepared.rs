@@ -21,6 +21,7 @@ use crate::request::{self, Operation};
 pub fn prepare(comm: Handle, arguments: impl FnOnce(&Comm) -> Result<Arguments>) -> Result<Handle> {
     let found = find::<Comm>(comm)?;
     let arguments = arguments(&found)?;
+    arguments.check_apart()?;
     let size = found.peers();
     let is_rank = |root: &c_int| (0..size).contains(root) || found.gives_nothing(*root);
     if let Some(root) = arguments.root().filter(|root| !is_rank(root)) {

@@ -3,6 +3,7 @@
 //! Ranks keep their numbers: a topology says only who is whose neighbour.
 
 use std::ffi::c_int;
+use std::ops::RangeInclusive;
 
 use longshore::Class;
 
@@ -66,28 +67,79 @@ fn divisors(number: c_int) -> Vec<c_int> {
     all
 }
 
-/// The factors of a number, descending, whose largest is the least possible, and so on for the
-/// others.
-fn balanced(number: c_int, factors: usize) -> Vec<c_int> {
-    if factors == 1 {
-        return vec![number];
-    }
-    // The largest factor is at least the root, and the rest must not exceed it.
-    let reaches = |size: c_int| {
-        let mut product = 1i64;
-        for _ in 0..factors {
-            product = product.saturating_mul(i64::from(size));
+/// The factors of a number, descending, whose largest and smallest differ least. Among those with
+/// the same difference, the ones whose smallest is largest.
+fn balanced(number: c_int, count: usize) -> Vec<c_int> {
+    let all = divisors(number);
+    // The smallest factor isn't above the root, and the largest isn't below it.
+    let above = all.partition_point(|size| power(*size, count) <= number.into());
+    let root = all[above.saturating_sub(1)];
+    let mut best = vec![1; count];
+    best[0] = number;
+    for largest in all.iter().copied().filter(|size| power(*size, count) >= number.into()) {
+        let difference = best[0] - best[count - 1];
+        if largest - root > difference {
+            break;
         }
-        product >= i64::from(number)
+        let Some(mut found) = factors(number / largest, count - 1, 1..=largest, &all) else {
+            continue;
+        };
+        found.push(largest);
+        if largest - found[0] <= difference {
+            found.reverse();
+            best = found;
+        }
+    }
+    best
+}
+
+/// Factors of a number within a range, ascending: the smallest is the largest possible, and so on
+/// for the others. `all` has its divisors.
+fn factors(
+    number: c_int,
+    count: usize,
+    range: RangeInclusive<c_int>,
+    all: &[c_int],
+) -> Option<Vec<c_int>> {
+    let (least, most) = (*range.start(), *range.end());
+    if count == 0 {
+        return (number == 1).then(Vec::new);
+    }
+    if power(least, count) > number.into() || power(most, count) < number.into() {
+        return None;
+    }
+    let fits = |size: &c_int| {
+        range.contains(size) && number % size == 0 && power(*size, count) <= number.into()
     };
-    for largest in divisors(number).into_iter().filter(|size| reaches(*size)) {
-        let mut rest = balanced(number / largest, factors - 1);
-        if rest[0] <= largest {
-            rest.insert(0, largest);
-            return rest;
+    all.iter().rev().copied().filter(fits).find_map(|smallest| {
+        let mut found = factors(number / smallest, count - 1, smallest..=most, all)?;
+        found.insert(0, smallest);
+        Some(found)
+    })
+}
+
+fn power(size: c_int, exponent: usize) -> i64 {
+    (0..exponent).fold(1i64, |product, _| product.saturating_mul(size.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::balanced;
+
+    #[test]
+    fn sizes_of_a_grid_differ_as_little_as_possible() {
+        for (number, sizes) in [
+            (7488, &[26, 18, 16][..]),
+            (10800, &[27, 20, 20]),
+            (34425, &[51, 27, 25]),
+            (12, &[4, 3]),
+            (7, &[7, 1, 1]),
+            (64, &[4, 4, 4]),
+            (1, &[1, 1]),
+            (2_147_483_647, &[2_147_483_647, 1]),
+            (1 << 30, &[2; 30]),
+        ] {
+            assert_eq!(balanced(number, sizes.len()), sizes, "{number}");
         }
     }
-    let mut sizes = vec![number];
-    sizes.resize(factors, 1);
-    sizes
 }

@@ -281,7 +281,9 @@ pub fn win_shared_query(win: &Win, rank: c_int, room: Address) -> Result<(i64, i
     let room: Room<*mut u8> = room.room();
     let facts = win.with(|window| -> longshore::Result<_> {
         let there = window.shared_query(rank)?;
-        Ok((there.base(), there.size(), there.disp_unit()))
+        // No part of the memory belongs to a rank that has none of it.
+        let base = if there.size() == 0 { std::ptr::null_mut() } else { there.base() };
+        Ok((base, there.size(), there.disp_unit()))
     })?;
     let (base, size, unit) = facts?;
     room.set(0, base);
@@ -330,25 +332,23 @@ pub fn alloc_mem(size: i64, info: Option<&Info>, room: Address) -> Result<()> {
     Ok(())
 }
 
-/// Memory over which a window is made stays allocated. A null pointer is freed as by `free`.
+/// Memory over which windows are made stays until they are freed. A null pointer is freed as by
+/// `free`.
 pub fn free_mem(base: Buffer) -> Result<()> {
     let address = base.address().addr();
     if base.address().is_null() {
         return Ok(());
     }
-    let wrong = |what: &str| Err(Fault::new(Class::Base, format!("{what} {address:#x}")));
-    let mut all = lock(&GIVEN);
-    match all.get(&address) {
-        None => return wrong("MPI_Alloc_mem returned no memory, or it is free already, at"),
-        Some(Given::Placed(placed)) if placed.is_in_window() => {
-            return wrong("free the windows first that are made over the memory at");
-        }
-        Some(_) => {}
-    }
-    match all.remove(&address) {
+    let given = lock(&GIVEN).remove(&address);
+    match given {
         // SAFETY: posix_memalign returned it, and it was in the table, so it isn't free.
         Some(Given::Plain) => unsafe { libc::free(base.address().cast()) },
-        placed => drop(placed),
+        // The windows over it hold it as well.
+        Some(Given::Placed(placed)) => drop(placed),
+        None => {
+            let what = "MPI_Alloc_mem returned no memory, or it is free already, at";
+            return Err(Fault::new(Class::Base, format!("{what} {address:#x}")));
+        }
     }
     Ok(())
 }

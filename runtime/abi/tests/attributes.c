@@ -44,6 +44,10 @@ int main(int argc, char **argv) {
   OK(MPI_Comm_free_keyval(&freed));
   CHECK(freed == MPI_KEYVAL_INVALID);
   FAILS(MPI_ERR_KEYVAL, MPI_Comm_set_attr(comm, one, 0));
+  OK(MPI_Comm_get_attr(comm, one, &value, &flag));
+  CHECK(flag && value == (void *)110);
+  freed = one;
+  OK(MPI_Comm_free_keyval(&freed));
   /* A copy that fails makes no dup, a delete that fails leaves the communicator usable. */
   refuse = 1;
   MPI_Comm third = MPI_COMM_NULL;
@@ -60,6 +64,7 @@ int main(int argc, char **argv) {
   CHECK(deletes == 2 && deleted[0] == 200 && deleted[1] == 110);
   OK(MPI_Comm_free(&dup));
   CHECK(deletes == 3 && deleted[2] == 101);
+  FAILS(MPI_ERR_KEYVAL, MPI_Comm_get_attr(MPI_COMM_WORLD, one, &value, &flag));
   FAILS(MPI_ERR_KEYVAL, MPI_Comm_get_attr(MPI_COMM_WORLD, 987654, &value, &flag));
   FAILS(MPI_ERR_KEYVAL, MPI_Comm_set_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value));
 

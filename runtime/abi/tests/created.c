@@ -79,7 +79,7 @@ static void use(long *memory, long count, int is_direct)
 
 static void allocated(void)
 {
-    long *memory;
+    long *memory, got = 0;
     MPI_Win win;
     OK(MPI_Alloc_mem(20000 * sizeof(long), MPI_INFO_NULL, &memory));
     use(memory, 20000, 1);
@@ -87,11 +87,16 @@ static void allocated(void)
     use(memory + 77, 333, 1);
     use(memory + 19999, 1, 1);
     OK(MPI_Win_create(memory + 5, 80, 8, MPI_INFO_NULL, MPI_COMM_SELF, &win));
-    FAILS(MPI_ERR_BASE, MPI_Free_mem(memory));
-    OK(MPI_Win_free(&win));
     FAILS(MPI_ERR_BASE, MPI_Free_mem(memory + 1));
     OK(MPI_Free_mem(memory));
     FAILS(MPI_ERR_BASE, MPI_Free_mem(memory));
+    /* The window has its memory until it is freed. */
+    memory[5] = 7;
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+    OK(MPI_Get(&got, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win));
+    OK(MPI_Win_unlock(0, win));
+    CHECK(got == 7);
+    OK(MPI_Win_free(&win));
 }
 
 static void own(void)

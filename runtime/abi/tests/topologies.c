@@ -200,6 +200,10 @@ static void sizes(void) {
   CHECK(square[0] == 46337 && square[1] == 46337);
   OK(MPI_Dims_create(1 << 30, 3, power));
   CHECK(power[0] == 1 << 10 && power[1] == 1 << 10 && power[2] == 1 << 10);
+  /* The largest size and the smallest differ as little as possible. */
+  int close[3] = {0, 0, 0};
+  OK(MPI_Dims_create(7488, 3, close));
+  CHECK(close[0] == 26 && close[1] == 18 && close[2] == 16);
 }
 
 int main(int argc, char **argv) {
