@@ -98,7 +98,7 @@ impl Error {
     /// ```
     /// # let rank = longshore::init()?;
     /// let world = rank.world();
-    /// let sent = world.isend(&[1i64, 2, 3], world.rank(), 42)?;
+    /// let sent = world.isend(vec![1i64, 2, 3], world.rank(), 42)?;
     /// let error = world.recv(&mut [0i64; 2], longshore::ANY_SOURCE, 42).unwrap_err();
     /// assert_eq!(error.message(), Some((world.rank(), 42)));
     /// # sent.wait()?;
