@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::form::{Form, Layouts, Tag};
 use crate::packed::Units;
 use crate::program::{self, Program};
+use crate::shared::place;
 use crate::signature::Signature;
 
 /// A datatype committed for the memory of an architecture (MPI-5.0 section 5.1.9). Clones share it.
@@ -29,7 +30,7 @@ use crate::signature::Signature;
 /// # Ok::<(), shipable::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Committed(Arc<Inner>);
+pub struct Committed(triomphe::Arc<Inner>);
 
 /// Parts that most types never use are behind pointers, to keep the struct small.
 struct Inner {
@@ -55,7 +56,7 @@ impl Committed {
     /// The errors of [`Form::compile`].
     pub fn new(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
         let mut layouts = Layouts::new();
-        let mut made = Arc::new_cyclic(|_| Inner {
+        let mut made = place(|| Inner {
             datatype: datatype.clone(),
             architecture: *architecture,
             bounds: Bounds::EMPTY,
@@ -64,15 +65,12 @@ impl Committed {
             others: OnceLock::new(),
             units: OnceLock::new(),
         });
-        // Nothing shares it yet. Its parts are written where they stay (docs/tuning.md, "Building a
-        // committed datatype").
-        if let Some(Inner { bounds, form, native, .. }) = Arc::get_mut(&mut made) {
-            let [memory, stream] = [architecture; 2];
-            form.fill(datatype, architecture, &mut layouts)?;
-            program::lower(form, &layouts, memory, stream, &mut u64::MAX.clone(), native)?;
-            *bounds = layouts.last().copied().unwrap_or(Bounds::EMPTY);
-        }
-        Ok(Committed(made))
+        let Inner { bounds, form, native, .. } = &mut *made;
+        let [memory, stream] = [architecture; 2];
+        form.fill(datatype, architecture, &mut layouts)?;
+        program::lower(form, &layouts, memory, stream, &mut u64::MAX.clone(), native)?;
+        *bounds = layouts.last().copied().unwrap_or(Bounds::EMPTY);
+        Ok(Committed(made.shareable()))
     }
 
     /// The datatype.

@@ -64,6 +64,7 @@ pub mod oracle;
 pub mod packed;
 pub mod program;
 pub mod reduce;
+mod shared;
 pub mod signature;
 
 pub use arch::Architecture;

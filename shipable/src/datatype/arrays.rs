@@ -2,7 +2,7 @@
 
 use super::check::Call;
 use super::distribution::{DISTRIBUTE_DFLT_DARG, Distribution, Order, Share};
-use super::{Datatype, Node};
+use super::{Datatype, List, Node};
 use crate::error::{Class, Result};
 
 impl Node {
@@ -88,16 +88,18 @@ impl Datatype {
                 return Err(call.refuse(Class::Arg, problem));
             }
         }
-        Datatype::new(
-            call.0,
-            Node::Subarray {
-                sizes: sizes.into(),
-                subsizes: subsizes.into(),
-                starts: starts.into(),
-                order,
-                child: child.clone(),
-            },
-        )
+        let copies = subsizes.iter().try_fold(1u64, |n, &size| n.checked_mul(size as u64));
+        let empty = [List::new(), List::new(), List::new()];
+        let [whole, part, first] = empty;
+        let of = child.clone();
+        let node = Node::Subarray { sizes: whole, subsizes: part, starts: first, order, child: of };
+        Datatype::of_one_filled(call.0, child, copies, node, |node| {
+            if let Node::Subarray { sizes: whole, subsizes: part, starts: first, .. } = node {
+                whole.extend(sizes.iter().copied());
+                part.extend(subsizes.iter().copied());
+                first.extend(starts.iter().copied());
+            }
+        })
     }
 
     /// The part of a distributed array that one process owns (`MPI_Type_create_darray`). Its extent

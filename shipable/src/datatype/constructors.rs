@@ -9,7 +9,7 @@
 //! TYPE if the tree is deeper than [`Datatype::MAX_DEPTH`].
 
 use super::check::Call;
-use super::{Datatype, Node};
+use super::{Datatype, List, Node};
 use crate::basic::{Basic, Leaf, Makeup};
 use crate::error::{Class, Result};
 use crate::excerpt::excerpt;
@@ -96,8 +96,8 @@ impl Datatype {
         Datatype::new(
             call.0,
             Node::Indexed {
-                blocklengths: blocklengths.into(),
-                displacements: displacements.into(),
+                blocklengths: List::from_slice(blocklengths),
+                displacements: List::from_slice(displacements),
                 child: child.clone(),
             },
         )
@@ -139,8 +139,8 @@ impl Datatype {
         Datatype::new(
             call,
             Node::Hindexed {
-                blocklengths: blocklengths.into(),
-                displacements: displacements.into(),
+                blocklengths: List::from_slice(blocklengths),
+                displacements: List::from_slice(displacements),
                 child: child.clone(),
                 integer,
             },
@@ -159,7 +159,7 @@ impl Datatype {
     ) -> Result<Datatype> {
         let call = Call("indexed_block");
         call.blocklength(blocklength)?;
-        let (displacements, child) = (displacements.into(), child.clone());
+        let (displacements, child) = (List::from_slice(displacements), child.clone());
         Datatype::new(call.0, Node::IndexedBlock { blocklength, displacements, child })
     }
 
@@ -174,7 +174,7 @@ impl Datatype {
     ) -> Result<Datatype> {
         let call = Call("hindexed_block");
         call.blocklength(blocklength)?;
-        let (displacements, child) = (displacements.into(), child.clone());
+        let (displacements, child) = (List::from_slice(displacements), child.clone());
         Datatype::new(call.0, Node::HindexedBlock { blocklength, displacements, child })
     }
 
@@ -216,15 +216,22 @@ impl Datatype {
             ("types", children.len()),
         ])?;
         Call(call).blocklengths(blocklengths)?;
-        Datatype::new(
-            call,
-            Node::Struct {
-                blocklengths: blocklengths.into(),
-                displacements: displacements.into(),
-                children: children.into(),
-                integer,
-            },
-        )
+        let (lengths, places, types) = (List::new(), List::new(), List::new());
+        let node =
+            Node::Struct { blocklengths: lengths, displacements: places, children: types, integer };
+        Datatype::of_members(call, blocklengths, children, node, |node| {
+            if let Node::Struct {
+                blocklengths: lengths,
+                displacements: places,
+                children: types,
+                ..
+            } = node
+            {
+                lengths.extend(blocklengths.iter().copied());
+                places.extend(displacements.iter().copied());
+                types.extend(children.iter().cloned());
+            }
+        })
     }
 
     /// A *simple struct*: blocks of different types at the displacements of a C struct with these
@@ -247,8 +254,13 @@ impl Datatype {
         let call = Call("simple_struct");
         call.lengths([("blocklengths", blocklengths.len()), ("types", children.len())])?;
         call.blocklengths(blocklengths)?;
-        let (blocklengths, children) = (blocklengths.into(), children.into());
-        Datatype::new(call.0, Node::SimpleStruct { blocklengths, children })
+        let node = Node::SimpleStruct { blocklengths: List::new(), children: List::new() };
+        Datatype::of_members(call.0, blocklengths, children, node, |node| {
+            if let Node::SimpleStruct { blocklengths: lengths, children: types } = node {
+                lengths.extend(blocklengths.iter().copied());
+                types.extend(children.iter().cloned());
+            }
+        })
     }
 
     /// The child with another lower bound and extent, in bytes (`MPI_Type_create_resized`).

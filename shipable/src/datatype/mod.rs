@@ -15,14 +15,17 @@ mod visited;
 
 pub use distribution::{DISTRIBUTE_DFLT_DARG, Distribution, Order, Share};
 pub use named::TypeClass;
-pub use node::{Combiner, Node};
+pub use node::{Combiner, List, Node};
 pub(crate) use visited::Visited;
 
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
+
+use triomphe::Arc;
 
 use crate::error::{Class, Error, Result};
 use crate::limits;
+use crate::shared::place;
 use crate::signature::Signature;
 
 /// A datatype (MPI-5.0 chapter 5): a constructor with its arguments. Clones share it.
@@ -163,9 +166,42 @@ impl Datatype {
         copies: Option<u64>,
         node: Node,
     ) -> Result<Datatype> {
+        Datatype::of_one_filled(call, child, copies, node, |_| {})
+    }
+
+    /// Makes a type whose constructor takes `copies` elements of one child. `fill` adds the lists
+    /// to the node, where it stays.
+    #[inline(always)]
+    fn of_one_filled(
+        call: &'static str,
+        child: &Datatype,
+        copies: Option<u64>,
+        node: Node,
+        fill: impl FnOnce(&mut Node),
+    ) -> Result<Datatype> {
         let items = copies.and_then(|copies| child.items().checked_mul(copies));
         let portable = node.is_portable() && child.is_portable();
-        Datatype::made(call, node, 1 + child.depth(), items, portable)
+        Datatype::filled(call, node, 1 + child.depth(), items, portable, fill)
+    }
+
+    /// Makes a type whose constructor takes a block of each of its children. The lengths of the
+    /// blocks aren't negative. `fill` adds the lists to the node, where it stays.
+    #[inline(always)]
+    fn of_members(
+        call: &'static str,
+        blocklengths: &[i64],
+        children: &[Datatype],
+        node: Node,
+        fill: impl FnOnce(&mut Node),
+    ) -> Result<Datatype> {
+        let (mut depth, mut items, mut portable) = (0, Some(0u64), node.is_portable());
+        for (&length, child) in blocklengths.iter().zip(children) {
+            let child = child.tree();
+            depth = child.depth.max(depth);
+            items = items.and_then(|n| n.checked_add(child.items.checked_mul(length as u64)?));
+            portable &= child.portable;
+        }
+        Datatype::filled(call, node, 1 + depth, items, portable, fill)
     }
 
     /// Makes a type, unless it is too deep or `items` is `None`.
@@ -180,12 +216,27 @@ impl Datatype {
         items: Option<u64>,
         portable: bool,
     ) -> Result<Datatype> {
+        Datatype::filled(call, node, depth, items, portable, |_| {})
+    }
+
+    /// Makes a type, unless it is too deep or `items` is `None`. `fill` adds the lists to the node,
+    /// where it stays.
+    #[inline(always)]
+    fn filled(
+        call: &'static str,
+        node: Node,
+        depth: usize,
+        items: Option<u64>,
+        portable: bool,
+        fill: impl FnOnce(&mut Node),
+    ) -> Result<Datatype> {
         if depth > Self::MAX_DEPTH {
             return Err(too_deep(call, depth));
         }
         let items = items.ok_or_else(|| Error::overflow("the number of basic items"))?;
-        let hash = OnceLock::new();
-        Ok(Datatype(Root::Made(Arc::new(Tree { node, depth, items, portable, hash }))))
+        let mut tree = place(|| Tree { node, depth, items, portable, hash: OnceLock::new() });
+        fill(&mut tree.node);
+        Ok(Datatype(Root::Made(tree.shareable())))
     }
 }
 

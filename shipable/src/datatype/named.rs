@@ -1,6 +1,8 @@
 //! The predefined types, by their names in lower case.
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{LazyLock, OnceLock};
+
+use triomphe::Arc;
 
 use super::{Datatype, Node, Root, Tree};
 use crate::arch::Architecture;
