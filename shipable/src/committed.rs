@@ -8,7 +8,7 @@ use crate::arch::Architecture;
 use crate::bounds::Bounds;
 use crate::datatype::Datatype;
 use crate::error::Result;
-use crate::form::{Form, Layouts, Tag};
+use crate::form::{Form, Layouts, Regular, Tag};
 use crate::packed::Units;
 use crate::program::{self, Program};
 use crate::shared::place;
@@ -48,6 +48,36 @@ struct Inner {
 /// The programs for packed streams in other representations.
 type Others = Mutex<Vec<(Architecture, Arc<Program>)>>;
 
+impl Inner {
+    /// Makes the form, the native program and the bounds, where they stay (docs/tuning.md,
+    /// "Building a committed datatype").
+    #[inline]
+    fn compile(&mut self) -> Result<()> {
+        let mut regular = Regular::empty();
+        let Inner { datatype, architecture, bounds, form, native, .. } = self;
+        match form.fill_regular(datatype, architecture, &mut regular) {
+            Some(()) => {
+                native.fill(&regular);
+                *bounds = regular.bounds;
+                Ok(())
+            }
+            None => self.compile_any(),
+        }
+    }
+
+    /// Like [`compile`](Inner::compile), for a type that isn't regular.
+    #[inline(never)]
+    fn compile_any(&mut self) -> Result<()> {
+        let Inner { datatype, architecture, bounds, form, native, .. } = self;
+        let (architecture, mut layouts) = (&*architecture, Layouts::new());
+        form.fill(datatype, architecture, &mut layouts)?;
+        let [memory, stream] = [architecture; 2];
+        program::lower(form, &layouts, memory, stream, &mut u64::MAX.clone(), native)?;
+        *bounds = layouts.last().copied().unwrap_or(Bounds::EMPTY);
+        Ok(())
+    }
+}
+
 impl Committed {
     /// Commits a datatype whose buffers lie in the memory of `architecture`.
     ///
@@ -55,7 +85,6 @@ impl Committed {
     ///
     /// The errors of [`Form::compile`].
     pub fn new(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
-        let mut layouts = Layouts::new();
         let mut made = place(|| Inner {
             datatype: datatype.clone(),
             architecture: *architecture,
@@ -65,11 +94,7 @@ impl Committed {
             others: OnceLock::new(),
             units: OnceLock::new(),
         });
-        let Inner { bounds, form, native, .. } = &mut *made;
-        let [memory, stream] = [architecture; 2];
-        form.fill(datatype, architecture, &mut layouts)?;
-        program::lower(form, &layouts, memory, stream, &mut u64::MAX.clone(), native)?;
-        *bounds = layouts.last().copied().unwrap_or(Bounds::EMPTY);
+        made.compile()?;
         Ok(Committed(made.shareable()))
     }
 

@@ -49,6 +49,7 @@ mod committed;
 pub mod contents;
 pub mod convert;
 pub mod datatype;
+mod dims;
 pub mod element;
 pub mod error;
 pub mod excerpt;

@@ -7,6 +7,8 @@ use smallvec::SmallVec;
 
 use crate::basic::Leaf;
 use crate::convert::Conversion;
+use crate::dims::{self, Dim, Dims, Repeated};
+use crate::form::Regular;
 use crate::kernels::{Kernel, Offsets};
 
 /// The conversion of a run's units. Packing applies it, and unpacking applies its reverse.
@@ -19,6 +21,9 @@ pub(crate) struct Item {
 }
 
 impl Item {
+    /// Bytes that are copied.
+    pub(crate) const COPY: Item = Item { pack: Conversion::Copy, leaf: None };
+
     pub(crate) fn is_copy(&self) -> bool {
         self.pack.is_copy()
     }
@@ -44,23 +49,11 @@ impl Item {
     }
 }
 
-/// One strided dimension: `count` repetitions, `stride` bytes of memory apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dim {
-    pub count: u64,
-    pub stride: i64,
-}
-
-impl Dim {
-    pub(crate) const ONE: Dim = Dim { count: 1, stride: 0 };
-}
-
 /// A run repeated in three strided dimensions. Unused dimensions come first and have count 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     pub start: i64,
-    /// The dimensions, from the outermost to the innermost.
-    pub dims: [Dim; 3],
+    pub dims: Dims,
     /// The kernel that packs a run. Its reverse unpacks one.
     pub kernel: Kernel,
     /// The datatype that error messages name, if a conversion can fail: see [`Item`].
@@ -117,13 +110,13 @@ impl Block {
     /// Repeats the block `count` times, `stride` bytes apart. Returns false, and changes nothing,
     /// if the result isn't a block.
     pub(crate) fn repeat(&mut self, count: u64, stride: i64) -> bool {
-        match self.dims.iter().position(|dim| dim.count > 1) {
-            None if u64::try_from(stride) == Ok(self.memory_run()) => {
+        let run = self.memory_run();
+        match dims::repeat(&mut self.dims, run, count, stride) {
+            Repeated::InDims => {}
+            Repeated::InRun(count) => {
                 self.lengthen(self.units * (count - 1), self.items * (count - 1));
             }
-            Some(outer) if continues(self.dims[outer], stride) => self.dims[outer].count *= count,
-            Some(0) => return false,
-            used => self.dims[used.unwrap_or(3) - 1] = Dim { count, stride },
+            Repeated::No => return false,
         }
         true
     }
@@ -154,12 +147,6 @@ pub(crate) fn push_block(
     (block.units, block.items) = (units, items);
     block.kernel = Kernel::new(item.pack, units);
     block
-}
-
-/// Whether repeating `dim` at `stride` continues it at an unchanged stride, so that the two
-/// dimensions are one.
-fn continues(dim: Dim, stride: i64) -> bool {
-    i128::from(dim.stride) * i128::from(dim.count) == i128::from(stride)
 }
 
 /// A table of runs at arbitrary offsets.
@@ -251,7 +238,7 @@ pub(crate) struct Loop {
 impl Loop {
     /// Whether repeating the loop at `stride` continues it at an unchanged stride.
     pub(crate) fn continues(&self, stride: i64) -> bool {
-        continues(Dim { count: self.count, stride: self.stride }, stride)
+        Dim { count: self.count, stride: self.stride }.continues(stride)
     }
 }
 
@@ -409,6 +396,26 @@ impl Body {
             slow: false,
             columnar: None,
         }
+    }
+
+    /// Fills an empty body with the runs of a regular type, which are copied.
+    pub(crate) fn fill(&mut self, regular: &Regular) {
+        let Regular { bounds, runs, dims } = regular;
+        self.later.reserve_exact(runs.len() - 1);
+        let mut end = OpStart { stream: 0, items: 0 };
+        for (index, run) in runs.iter().enumerate() {
+            if index > 0 {
+                self.later.push(end);
+            }
+            let block = push_block(&mut self.ops, run.start, Item::COPY, run.bytes, run.items);
+            block.dims = *dims;
+            let copies = block.runs();
+            end.stream += run.bytes * copies;
+            end.items += run.items * copies;
+        }
+        self.columnar = (runs.len() > 1).then_some(Columnar { tried: 0 });
+        (self.stream, self.items) = (end.stream, end.items);
+        self.reach = bounds.true_lb..bounds.true_ub;
     }
 
     /// Computes the totals from the operations.

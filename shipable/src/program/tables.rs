@@ -7,11 +7,14 @@ use smallvec::SmallVec;
 use super::budget::Budget;
 use super::op::{Block, Gather, Item, Op, Ops, RaggedRun, Table};
 use crate::error::Result;
+use crate::form::Regular;
 use crate::form::vectors::{Blocks, Stored, Vectors};
 use crate::kernels::{Kernel, OffsetsBuilder};
 
 /// The shortest sequence of runs that becomes a table.
 pub(super) const TABLE: usize = 8;
+
+const _: () = assert!(Regular::RUNS < TABLE);
 
 /// Makes a table directly from vectors of few blocks, or a single run if all adjoin. Returns
 /// `None` if it can't.
