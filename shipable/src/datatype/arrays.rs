@@ -89,16 +89,12 @@ impl Datatype {
             }
         }
         let copies = subsizes.iter().try_fold(1u64, |n, &size| n.checked_mul(size as u64));
-        let empty = [List::new(), List::new(), List::new()];
-        let [whole, part, first] = empty;
-        let of = child.clone();
-        let node = Node::Subarray { sizes: whole, subsizes: part, starts: first, order, child: of };
-        Datatype::of_one_filled(call.0, child, copies, node, |node| {
-            if let Node::Subarray { sizes: whole, subsizes: part, starts: first, .. } = node {
-                whole.extend(sizes.iter().copied());
-                part.extend(subsizes.iter().copied());
-                first.extend(starts.iter().copied());
-            }
+        Datatype::of_one(call.0, child, copies, || Node::Subarray {
+            sizes: List::from_slice(sizes),
+            subsizes: List::from_slice(subsizes),
+            starts: List::from_slice(starts),
+            order,
+            child: child.clone(),
         })
     }
 

@@ -24,7 +24,7 @@ impl Datatype {
     pub fn contiguous(count: i64, child: &Datatype) -> Result<Datatype> {
         let call = Call("contiguous");
         call.count(count)?;
-        let node = Node::Contiguous { count, child: child.clone() };
+        let node = || Node::Contiguous { count, child: child.clone() };
         Datatype::of_one(call.0, child, Some(count as u64), node)
     }
 
@@ -37,7 +37,7 @@ impl Datatype {
         let call = Call("vector");
         call.count(count)?;
         call.blocklength(blocklength)?;
-        let node = Node::Vector { count, blocklength, stride, child: child.clone() };
+        let node = || Node::Vector { count, blocklength, stride, child: child.clone() };
         Datatype::of_one(call.0, child, (count as u64).checked_mul(blocklength as u64), node)
     }
 
@@ -78,7 +78,7 @@ impl Datatype {
     ) -> Result<Datatype> {
         Call(call).count(count)?;
         Call(call).blocklength(blocklength)?;
-        let node = Node::Hvector { count, blocklength, stride, child: child.clone(), integer };
+        let node = || Node::Hvector { count, blocklength, stride, child: child.clone(), integer };
         Datatype::of_one(call, child, (count as u64).checked_mul(blocklength as u64), node)
     }
 
@@ -216,21 +216,11 @@ impl Datatype {
             ("types", children.len()),
         ])?;
         Call(call).blocklengths(blocklengths)?;
-        let (lengths, places, types) = (List::new(), List::new(), List::new());
-        let node =
-            Node::Struct { blocklengths: lengths, displacements: places, children: types, integer };
-        Datatype::of_members(call, blocklengths, children, node, |node| {
-            if let Node::Struct {
-                blocklengths: lengths,
-                displacements: places,
-                children: types,
-                ..
-            } = node
-            {
-                lengths.extend(blocklengths.iter().copied());
-                places.extend(displacements.iter().copied());
-                types.extend(children.iter().cloned());
-            }
+        Datatype::of_members(call, blocklengths, children, || Node::Struct {
+            blocklengths: List::from_slice(blocklengths),
+            displacements: List::from_slice(displacements),
+            children: children.into(),
+            integer,
         })
     }
 
@@ -254,12 +244,9 @@ impl Datatype {
         let call = Call("simple_struct");
         call.lengths([("blocklengths", blocklengths.len()), ("types", children.len())])?;
         call.blocklengths(blocklengths)?;
-        let node = Node::SimpleStruct { blocklengths: List::new(), children: List::new() };
-        Datatype::of_members(call.0, blocklengths, children, node, |node| {
-            if let Node::SimpleStruct { blocklengths: lengths, children: types } = node {
-                lengths.extend(blocklengths.iter().copied());
-                types.extend(children.iter().cloned());
-            }
+        Datatype::of_members(call.0, blocklengths, children, || Node::SimpleStruct {
+            blocklengths: List::from_slice(blocklengths),
+            children: children.into(),
         })
     }
 
@@ -273,7 +260,7 @@ impl Datatype {
             let problem = format!("lb {lb} and extent {extent} put the upper bound past 64 bits");
             return Err(call.refuse(Class::Arg, problem));
         }
-        let node = Node::Resized { lb, extent, child: child.clone() };
+        let node = || Node::Resized { lb, extent, child: child.clone() };
         Datatype::of_one(call.0, child, Some(1), node)
     }
 
@@ -304,7 +291,7 @@ impl Datatype {
             }
             _ => child,
         };
-        Datatype::of_one("dup", child, Some(1), Node::Dup { child: child.clone() })
+        Datatype::of_one("dup", child, Some(1), || Node::Dup { child: child.clone() })
     }
 
     /// Fortran's REAL with a decimal precision and exponent range (`MPI_Type_create_f90_real`).

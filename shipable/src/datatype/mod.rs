@@ -153,8 +153,8 @@ impl Datatype {
     fn new(call: &'static str, node: Node) -> Result<Datatype> {
         let depth = 1 + node.children().iter().map(Datatype::depth).max().unwrap_or(0);
         let items = node.items();
-        let portable = node.is_portable() && node.children().iter().all(Datatype::is_portable);
-        Datatype::made(call, node, depth, items, portable)
+        let portable = node.children().iter().all(Datatype::is_portable);
+        Datatype::made(call, depth, items, portable, || node)
     }
 
     /// Makes a type whose constructor takes `copies` elements of one child. `copies` is `None` if
@@ -164,78 +164,50 @@ impl Datatype {
         call: &'static str,
         child: &Datatype,
         copies: Option<u64>,
-        node: Node,
-    ) -> Result<Datatype> {
-        Datatype::of_one_filled(call, child, copies, node, |_| {})
-    }
-
-    /// Makes a type whose constructor takes `copies` elements of one child. `fill` adds the lists
-    /// to the node, where it stays.
-    #[inline(always)]
-    fn of_one_filled(
-        call: &'static str,
-        child: &Datatype,
-        copies: Option<u64>,
-        node: Node,
-        fill: impl FnOnce(&mut Node),
+        node: impl FnOnce() -> Node,
     ) -> Result<Datatype> {
         let items = copies.and_then(|copies| child.items().checked_mul(copies));
-        let portable = node.is_portable() && child.is_portable();
-        Datatype::filled(call, node, 1 + child.depth(), items, portable, fill)
+        Datatype::made(call, 1 + child.depth(), items, child.is_portable(), node)
     }
 
     /// Makes a type whose constructor takes a block of each of its children. The lengths of the
-    /// blocks aren't negative. `fill` adds the lists to the node, where it stays.
+    /// blocks aren't negative.
     #[inline(always)]
     fn of_members(
         call: &'static str,
         blocklengths: &[i64],
         children: &[Datatype],
-        node: Node,
-        fill: impl FnOnce(&mut Node),
+        node: impl FnOnce() -> Node,
     ) -> Result<Datatype> {
-        let (mut depth, mut items, mut portable) = (0, Some(0u64), node.is_portable());
+        let (mut depth, mut items, mut portable) = (0, Some(0u64), true);
         for (&length, child) in blocklengths.iter().zip(children) {
             let child = child.tree();
             depth = child.depth.max(depth);
             items = items.and_then(|n| n.checked_add(child.items.checked_mul(length as u64)?));
             portable &= child.portable;
         }
-        Datatype::filled(call, node, 1 + depth, items, portable, fill)
+        Datatype::made(call, 1 + depth, items, portable, node)
     }
 
-    /// Makes a type, unless it is too deep or `items` is `None`.
+    /// Makes a type, unless it is too deep or `items` is `None`. `portable`: all children are.
     ///
-    /// Inlined: a call would copy the node, and reading back bytes that were just written stalls
-    /// (docs/tuning.md, "Building a datatype node").
+    /// Inlined, and the node is made last: otherwise it would be copied, and reading back bytes
+    /// that were just written stalls (docs/tuning.md, "Building a datatype node").
     #[inline(always)]
     fn made(
         call: &'static str,
-        node: Node,
         depth: usize,
         items: Option<u64>,
         portable: bool,
-    ) -> Result<Datatype> {
-        Datatype::filled(call, node, depth, items, portable, |_| {})
-    }
-
-    /// Makes a type, unless it is too deep or `items` is `None`. `fill` adds the lists to the node,
-    /// where it stays.
-    #[inline(always)]
-    fn filled(
-        call: &'static str,
-        node: Node,
-        depth: usize,
-        items: Option<u64>,
-        portable: bool,
-        fill: impl FnOnce(&mut Node),
+        node: impl FnOnce() -> Node,
     ) -> Result<Datatype> {
         if depth > Self::MAX_DEPTH {
             return Err(too_deep(call, depth));
         }
         let items = items.ok_or_else(|| Error::overflow("the number of basic items"))?;
-        let mut tree = place(|| Tree { node, depth, items, portable, hash: OnceLock::new() });
-        fill(&mut tree.node);
+        let hash = OnceLock::new();
+        let mut tree = place(|| Tree { node: node(), depth, items, portable, hash });
+        tree.portable &= tree.node.is_portable();
         Ok(Datatype(Root::Made(tree.shareable())))
     }
 }

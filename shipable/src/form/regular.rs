@@ -14,7 +14,7 @@ use super::Nodes;
 use super::node::{Field, Node, Placed, Span};
 use super::vectors::{Vector, Vectors};
 use crate::arch::Architecture;
-use crate::basic::Leaf;
+use crate::basic::{Basic, Leaf};
 use crate::bounds::{Bounds, Plain, PlainStruct};
 use crate::datatype::{Datatype, Node as Constructor, Order};
 use crate::dims::{self, Dim, Dims, Repeated};
@@ -38,29 +38,24 @@ pub(crate) struct Run {
     pub(crate) items: u64,
 }
 
+impl Run {
+    /// The displacement past its last byte.
+    fn end(&self) -> i64 {
+        self.start + self.bytes as i64
+    }
+}
+
 impl Regular {
     /// The most runs. The program of a type with more has a table.
     pub(crate) const RUNS: usize = 7;
 
-    /// The most scalars of a struct, which are compared with each other.
+    /// The most scalars of a struct.
     const SCALARS: usize = 8;
 
     /// A type without data, to be filled by [`compile`].
     #[inline(always)]
     pub(crate) fn empty() -> Regular {
         Regular { bounds: Bounds::EMPTY, runs: SmallVec::new(), dims: [Dim::ONE; 3] }
-    }
-
-    /// Adds a run, and joins it with the last one if they adjoin.
-    #[inline]
-    fn run(&mut self, next: Run) {
-        match self.runs.last_mut() {
-            Some(last) if last.start + last.bytes as i64 == next.start => {
-                last.bytes += next.bytes;
-                last.items += next.items;
-            }
-            _ => self.runs.push(next),
-        }
     }
 
     /// Repeats the run of an array `count` times, `stride` bytes apart. `None` if that takes more
@@ -214,24 +209,27 @@ impl Compiler<'_> {
     ) -> Option<()> {
         let mut members = Vec::with_capacity(children.len());
         let places = displacements.iter().map(|&displacement| Some(displacement));
-        self.members(blocklengths, places, children, |child, length, displacement| {
-            members.push(Placed { child, length, displacement });
+        let mut nodes = self.members(blocklengths, places, children, |child, length, place| {
+            members.push(Placed { child, length, displacement: place });
         })?;
-        self.nodes.push(Node::Struct { members: members.into(), span: Span::Natural });
+        nodes.push(Node::Struct { members: members.into(), span: Span::Natural });
+        *self.nodes = Nodes::from_vec(nodes);
         Some(())
     }
 
     fn simple(&mut self, blocklengths: &[i64], children: &[Datatype]) -> Option<()> {
         let mut members = Vec::with_capacity(children.len());
-        self.members(blocklengths, iter::repeat(None), children, |child, length, _| {
+        let places = iter::repeat(None);
+        let mut nodes = self.members(blocklengths, places, children, |child, length, _| {
             members.push(Field { child, length });
         })?;
-        self.nodes.push(Node::Simple { members: members.into() });
+        nodes.push(Node::Simple { members: members.into() });
+        *self.nodes = Nodes::from_vec(nodes);
         Some(())
     }
 
-    /// Adds the scalars of a struct, and passes each member to `push`: its node, its length and its
-    /// displacement. A place of `None` is the one that C gives the member.
+    /// Makes the nodes of a struct's scalars, and passes each member to `push`: its node, its
+    /// length and its displacement. A place of `None` is the one that C gives the member.
     #[inline(always)]
     fn members(
         &mut self,
@@ -239,35 +237,40 @@ impl Compiler<'_> {
         places: impl Iterator<Item = Option<i64>>,
         children: &[Datatype],
         mut push: impl FnMut(u32, u64, i64),
-    ) -> Option<()> {
+    ) -> Option<Vec<Node>> {
         if children.len() > Regular::SCALARS {
             return None;
         }
-        self.nodes.reserve_exact(children.len() + 1);
+        let mut nodes = Vec::with_capacity(children.len() + 1);
+        // For each predefined type, the number of the node of its first member.
+        let mut known = [0u8; Basic::ALL.len()];
         let mut all = PlainStruct::new();
+        let mut last: Option<Run> = None;
         for ((&length, place), child) in blocklengths.iter().zip(places).zip(children) {
-            let Constructor::Leaf(leaf @ Leaf::Basic(basic)) = child.node() else { return None };
-            let (width, align) = self.architecture.scalar(*basic)?;
-            let displacement = all.push(length, place, &Plain::of_scalar(width, align)?)?;
-            let (length, bytes) = (length as u64, u64::from(width.size));
-            push(self.leaf(*leaf), length, displacement);
-            self.made.run(Run { start: displacement, bytes: bytes * length, items: length });
+            let basic = child.as_basic()?;
+            let (width, align) = self.architecture.scalar(basic)?;
+            let start = all.push(length, place, &Plain::of_scalar(width, align)?)?;
+            let known = &mut known[basic.index()];
+            if *known == 0 {
+                nodes.push(Node::Leaf(basic.into()));
+                *known = nodes.len() as u8;
+            }
+            let items = length as u64;
+            push(u32::from(*known) - 1, items, start);
+            let next = Run { start, bytes: items * u64::from(width.size), items };
+            match &mut last {
+                Some(last) if last.end() == start => {
+                    last.bytes += next.bytes;
+                    last.items += next.items;
+                }
+                _ => self.made.runs.extend(last.replace(next)),
+            }
         }
+        self.made.runs.extend(last);
         if self.made.runs.len() > Regular::RUNS {
             return None;
         }
         self.made.bounds = all.finish()?.padded().ok()?;
-        Some(())
-    }
-
-    /// The index of a leaf's node.
-    #[inline]
-    fn leaf(&mut self, leaf: Leaf) -> u32 {
-        let same = |node: &Node| matches!(node, Node::Leaf(known) if *known == leaf);
-        let known = self.nodes.iter().position(same);
-        known.unwrap_or_else(|| {
-            self.nodes.push(Node::Leaf(leaf));
-            self.nodes.len() - 1
-        }) as u32
+        Some(nodes)
     }
 }

@@ -242,6 +242,7 @@ impl Kernel {
         Kernel { conversion: Conversion::Copy, from_run: 0, to_run: 0, loops: None };
 
     /// The kernel for runs of `units` units of `conversion`.
+    #[inline]
     pub fn new(conversion: Conversion, units: u64) -> Kernel {
         // Lengths beyond any memory saturate and then fail every bounds check.
         let bytes = |size: u8| match units.checked_mul(size.into()) {

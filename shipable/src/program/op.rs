@@ -124,7 +124,7 @@ impl Block {
 
 /// Adds a block to operations. It is filled where it stays: a block that was just written would be
 /// copied before its words have left the store buffer.
-#[inline]
+#[inline(always)]
 pub(crate) fn push_block(
     ops: &mut Ops,
     start: i64,
