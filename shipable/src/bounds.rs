@@ -534,13 +534,29 @@ impl PlainStruct {
         Some(at)
     }
 
-    /// The bounds. `None` if there are no members.
-    #[inline]
-    pub(crate) fn finish(self) -> Option<Bounds> {
+    /// The bounds, without padding. `None` if there are no members.
+    fn finish(self) -> Option<Bounds> {
+        let ub = self.ub;
+        self.up_to(ub)
+    }
+
+    /// The bounds, with the extent padded to the alignment. `None` if there are no members.
+    #[inline(always)]
+    pub(crate) fn padded(self) -> Option<Bounds> {
+        // All numbers are far from the limits, and the alignments are powers of two.
+        let mask = self.align.max(self.leading_align) - 1;
+        let extent = self.ub.wrapping_sub(self.lb);
+        let ub = self.ub.wrapping_add(extent.wrapping_neg() & mask);
+        self.up_to(ub)
+    }
+
+    /// The bounds with this upper bound.
+    #[inline(always)]
+    fn up_to(self, upper: i64) -> Option<Bounds> {
         let PlainStruct { lb, ub, size, align, leading_align, .. } = self;
         (size > 0).then_some(Bounds {
             lb,
-            ub,
+            ub: upper,
             true_lb: lb,
             true_ub: ub,
             size,

@@ -55,10 +55,9 @@ impl Inner {
     fn compile(&mut self) -> Result<()> {
         let mut regular = Regular::empty();
         let Inner { datatype, architecture, bounds, form, native, .. } = self;
-        match form.fill_regular(datatype, architecture, &mut regular) {
+        match form.fill_regular(datatype, architecture, bounds, &mut regular) {
             Some(()) => {
-                native.fill(&regular);
-                *bounds = regular.bounds;
+                native.fill(&regular, bounds);
                 Ok(())
             }
             None => self.compile_any(),

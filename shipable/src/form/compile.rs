@@ -491,12 +491,13 @@ mod tests {
         let mut fast = 0;
         for architecture in Architecture::all() {
             for datatype in &types {
-                let (mut form, mut made) = (Form::empty(), Regular::empty());
-                if form.fill_regular(datatype, architecture, &mut made).is_some() {
+                let (mut form, mut bounds) = (Form::empty(), Bounds::EMPTY);
+                let made = &mut Regular::empty();
+                if form.fill_regular(datatype, architecture, &mut bounds, made).is_some() {
                     fast += 1;
                     let mut program = Program::empty();
-                    program.fill(&made);
-                    let found = (form, made.bounds, format!("{program:#?}"));
+                    program.fill(made, &bounds);
+                    let found = (form, bounds, format!("{program:#?}"));
                     assert_eq!(found, generally(datatype, architecture), "{datatype}");
                 }
             }

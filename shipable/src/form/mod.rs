@@ -101,7 +101,10 @@ impl Form {
     /// - [`Error::TooDeep`] if the datatype nests deeper than [`Limits::DEPTH`].
     pub fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<Form> {
         let mut form = Form::empty();
-        if form.fill_regular(datatype, architecture, &mut Regular::empty()).is_none() {
+        if form
+            .fill_regular(datatype, architecture, &mut Bounds::EMPTY.clone(), &mut Regular::empty())
+            .is_none()
+        {
             form.fill(datatype, architecture, &mut Layouts::new())?;
         }
         Ok(form)
@@ -113,8 +116,8 @@ impl Form {
         Form { builder: None, nodes: Nodes::new(), culprit: None }
     }
 
-    /// Compiles a regular datatype into an empty form, and fills `made`. `None` if the datatype
-    /// isn't regular: [`fill`](Form::fill) compiles it.
+    /// Compiles a regular datatype into an empty form. Sets its bounds, and fills `made`. `None` if
+    /// the datatype isn't regular: [`fill`](Form::fill) compiles it.
     ///
     /// The form is written where it stays: returning it would copy it (docs/tuning.md, "Building a
     /// committed datatype").
@@ -123,9 +126,10 @@ impl Form {
         &mut self,
         datatype: &Datatype,
         architecture: &Architecture,
+        bounds: &mut Bounds,
         made: &mut Regular,
     ) -> Option<()> {
-        regular::compile(datatype, architecture, &mut self.nodes, made)?;
+        regular::compile(datatype, architecture, &mut self.nodes, bounds, made)?;
         self.tag_for(datatype, architecture);
         Some(())
     }
@@ -328,9 +332,10 @@ impl Datatype {
     /// Those of [`Form::compile`]: a type that can't be committed has no bounds.
     pub fn bounds(&self, architecture: &Architecture) -> Result<Bounds> {
         // The bounds are a by-product of the compilation.
-        let mut made = Regular::empty();
-        if regular::compile(self, architecture, &mut Nodes::new(), &mut made).is_some() {
-            return Ok(made.bounds);
+        let (mut nodes, mut bounds) = (Nodes::new(), Bounds::EMPTY);
+        let made = &mut Regular::empty();
+        if regular::compile(self, architecture, &mut nodes, &mut bounds, made).is_some() {
+            return Ok(bounds);
         }
         let mut layouts = Layouts::new();
         compile::compile(self, architecture, &mut layouts, &mut Nodes::new())?;

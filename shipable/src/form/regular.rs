@@ -19,9 +19,8 @@ use crate::bounds::{Bounds, Plain, PlainStruct};
 use crate::datatype::{Datatype, Node as Constructor, Order};
 use crate::dims::{self, Dim, Dims, Repeated};
 
-/// A regular type in the memory of an architecture.
+/// The layout of a regular type in the memory of an architecture.
 pub(crate) struct Regular {
-    pub(crate) bounds: Bounds,
     /// The runs of its scalars, in the order of the type map. An array has one.
     pub(crate) runs: SmallVec<[Run; 2]>,
     /// The dimensions in which an array repeats its run.
@@ -55,7 +54,7 @@ impl Regular {
     /// A type without data, to be filled by [`compile`].
     #[inline(always)]
     pub(crate) fn empty() -> Regular {
-        Regular { bounds: Bounds::EMPTY, runs: SmallVec::new(), dims: [Dim::ONE; 3] }
+        Regular { runs: SmallVec::new(), dims: [Dim::ONE; 3] }
     }
 
     /// Repeats the run of an array `count` times, `stride` bytes apart. `None` if that takes more
@@ -78,16 +77,22 @@ impl Regular {
     }
 }
 
-/// Compiles a regular type. Appends the nodes of its form to `nodes`, and fills `made`, which is
-/// empty. `None` if a type isn't regular, if it is empty, or if a number is large.
+/// Compiles a regular type. Appends the nodes of its form to `nodes`, sets `bounds`, and fills
+/// `made`. These are empty before. `None` if a type isn't regular, if it is empty, or if a number
+/// is large.
+///
+/// All are written where they stay, and a node is pushed as a constant before its fields are set:
+/// otherwise it would be copied, by loads that are wider than the stores before them
+/// (docs/tuning.md, "Building a committed datatype").
 pub(crate) fn compile(
     datatype: &Datatype,
     architecture: &Architecture,
     nodes: &mut Nodes,
+    bounds: &mut Bounds,
     made: &mut Regular,
 ) -> Option<()> {
     let portable = datatype.is_portable();
-    let mut compiler = Compiler { architecture, portable, nodes, made };
+    let mut compiler = Compiler { architecture, portable, nodes, bounds, made };
     match datatype.node() {
         Constructor::Struct { blocklengths, displacements, children, .. } => {
             compiler.structure(blocklengths, displacements, children)
@@ -103,6 +108,8 @@ struct Compiler<'a> {
     architecture: &'a Architecture,
     portable: bool,
     nodes: &'a mut Nodes,
+    /// The bounds of the last node.
+    bounds: &'a mut Bounds,
     made: &'a mut Regular,
 }
 
@@ -111,6 +118,17 @@ struct Compiler<'a> {
 enum Unit {
     Extents,
     Bytes,
+}
+
+const LEAF: Node = Node::Leaf(Leaf::Basic(Basic::Byte));
+
+const ARRAY: Node = Node::Array { child: 0, vectors: Vectors::ONE, span: Span::Natural };
+
+#[inline]
+fn set_leaf(node: &mut Node, basic: Basic) {
+    if let Node::Leaf(Leaf::Basic(leaf)) = node {
+        *leaf = basic;
+    }
 }
 
 impl Compiler<'_> {
@@ -149,8 +167,11 @@ impl Compiler<'_> {
     fn scalar(&mut self, leaf: Leaf) -> Option<()> {
         let Leaf::Basic(basic) = leaf else { return None };
         let (width, align) = self.architecture.scalar(basic)?;
-        self.nodes.push(Node::Leaf(leaf));
-        self.made.bounds = Bounds::of_scalar(width, align);
+        self.nodes.push(LEAF);
+        if let Some(node) = self.nodes.last_mut() {
+            set_leaf(node, basic);
+        }
+        *self.bounds = Bounds::of_scalar(width, align);
         self.made.runs.push(Run { start: 0, bytes: width.size.into(), items: 1 });
         Some(())
     }
@@ -167,7 +188,7 @@ impl Compiler<'_> {
         /// Products of two such numbers and an extent are far below 2^63.
         const NEAR: i64 = 1 << 20;
         let near = |number: i64| (-NEAR..NEAR).contains(&number);
-        let child = &self.made.bounds;
+        let child = &*self.bounds;
         let extent = child.extent();
         let stride = if count == 1 { 0 } else { stride };
         let filled = length > 0 && count > 0;
@@ -194,10 +215,13 @@ impl Compiler<'_> {
         let (displacement, stride) =
             if self.portable { (displacement, stride) } else { (first, step) };
         let (length, count) = (length as u64, count as u64);
-        let vectors = Vectors::one(Vector { displacement, length, count, stride });
-        let child = self.nodes.len() as u32 - 1;
-        self.nodes.push(Node::Array { child, vectors, span });
-        self.made.bounds = bounds;
+        let last = self.nodes.len() as u32 - 1;
+        self.nodes.push(ARRAY);
+        if let Some(Node::Array { child, vectors, span: spans }) = self.nodes.last_mut() {
+            vectors.set_one(Vector { displacement, length, count, stride });
+            (*child, *spans) = (last, span);
+        }
+        *self.bounds = bounds;
         Some(())
     }
 
@@ -252,8 +276,9 @@ impl Compiler<'_> {
             let start = all.push(length, place, &Plain::of_scalar(width, align)?)?;
             let known = &mut known[basic.index()];
             if *known == 0 {
-                nodes.push(Node::Leaf(basic.into()));
+                nodes.push(LEAF);
                 *known = nodes.len() as u8;
+                set_leaf(&mut nodes[usize::from(*known) - 1], basic);
             }
             let items = length as u64;
             push(u32::from(*known) - 1, items, start);
@@ -263,14 +288,18 @@ impl Compiler<'_> {
                     last.bytes += next.bytes;
                     last.items += next.items;
                 }
-                _ => self.made.runs.extend(last.replace(next)),
+                last => {
+                    if let Some(run) = last.replace(next) {
+                        self.made.runs.push(run);
+                    }
+                }
             }
         }
-        self.made.runs.extend(last);
+        self.made.runs.push(last?);
         if self.made.runs.len() > Regular::RUNS {
             return None;
         }
-        self.made.bounds = all.finish()?.padded().ok()?;
+        *self.bounds = all.padded()?;
         Some(nodes)
     }
 }

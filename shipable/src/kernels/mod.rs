@@ -242,20 +242,27 @@ impl Kernel {
         Kernel { conversion: Conversion::Copy, from_run: 0, to_run: 0, loops: None };
 
     /// The kernel for runs of `units` units of `conversion`.
-    #[inline]
     pub fn new(conversion: Conversion, units: u64) -> Kernel {
+        let mut kernel = Kernel { conversion, ..Kernel::NONE };
+        kernel.set_units(units);
+        kernel
+    }
+
+    /// Makes this the kernel for runs of `units` units of the same conversion.
+    #[inline]
+    pub(crate) fn set_units(&mut self, units: u64) {
         // Lengths beyond any memory saturate and then fail every bounds check.
         let bytes = |size: u8| match units.checked_mul(size.into()) {
             Some(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),
             None => i64::MAX,
         };
-        let (from_run, to_run) = (bytes(conversion.from_size()), bytes(conversion.to_size()));
-        let loops = match conversion {
-            Conversion::Copy => Some(loops::copy(from_run as u64)),
-            Conversion::Swap { unit } => Some(loops::swap(unit, from_run as u64)),
+        self.from_run = bytes(self.conversion.from_size());
+        self.to_run = bytes(self.conversion.to_size());
+        self.loops = match self.conversion {
+            Conversion::Copy => Some(loops::copy(self.from_run as u64)),
+            Conversion::Swap { unit } => Some(loops::swap(unit, self.from_run as u64)),
             _ => None,
         };
-        Kernel { conversion, from_run, to_run, loops }
     }
 
     /// The conversion.

@@ -51,6 +51,7 @@ pub(crate) use pack::describe;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use crate::bounds::Bounds;
 use crate::error::{Error, Result};
 use crate::form::Regular;
 
@@ -97,11 +98,11 @@ impl Program {
         Program { body: Body::empty(), extent: 0, run: None, overlaps: OnceLock::new() }
     }
 
-    /// Fills an empty program with the runs of a regular type. The stream has the memory's
-    /// representation.
-    pub(crate) fn fill(&mut self, regular: &Regular) {
-        self.body.fill(regular);
-        self.extent = regular.bounds.extent();
+    /// Fills an empty program with the runs of a regular type, whose bounds are `bounds`. The stream
+    /// has the memory's representation.
+    pub(crate) fn fill(&mut self, regular: &Regular, bounds: &Bounds) {
+        self.body.fill(regular, bounds);
+        self.extent = bounds.extent();
         self.run = self.single_run();
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::basic::Leaf;
+use crate::bounds::Bounds;
 use crate::convert::Conversion;
 use crate::dims::{self, Dim, Dims, Repeated};
 use crate::form::Regular;
@@ -79,7 +80,7 @@ impl Block {
     pub(crate) fn lengthen(&mut self, units: u64, items: u64) {
         self.units += units;
         self.items += items;
-        self.kernel = Kernel::new(self.kernel.conversion(), self.units);
+        self.kernel.set_units(self.units);
     }
 
     pub(crate) fn runs(&self) -> u64 {
@@ -143,9 +144,13 @@ pub(crate) fn push_block(
     ops.push(Op::Block(EMPTY));
     let Some(Op::Block(block)) = ops.last_mut() else { unreachable!("a block was pushed") };
     block.start = start;
-    block.leaf = item.leaf;
     (block.units, block.items) = (units, items);
-    block.kernel = Kernel::new(item.pack, units);
+    if item == Item::COPY {
+        block.kernel.set_units(units);
+    } else {
+        block.leaf = item.leaf;
+        block.kernel = Kernel::new(item.pack, units);
+    }
     block
 }
 
@@ -398,20 +403,24 @@ impl Body {
         }
     }
 
-    /// Fills an empty body with the runs of a regular type, which are copied.
-    pub(crate) fn fill(&mut self, regular: &Regular) {
-        let Regular { bounds, runs, dims } = regular;
+    /// Fills an empty body with the runs of a regular type, which are copied. `bounds` are those of
+    /// the type.
+    pub(crate) fn fill(&mut self, regular: &Regular, bounds: &Bounds) {
+        let Regular { runs, dims } = regular;
         self.later.reserve_exact(runs.len() - 1);
         let mut end = OpStart { stream: 0, items: 0 };
         for (index, run) in runs.iter().enumerate() {
             if index > 0 {
                 self.later.push(end);
             }
-            let block = push_block(&mut self.ops, run.start, Item::COPY, run.bytes, run.items);
+            push_block(&mut self.ops, run.start, Item::COPY, run.bytes, run.items);
+            end.stream += run.bytes;
+            end.items += run.items;
+        }
+        if let [Op::Block(block)] = &mut *self.ops {
             block.dims = *dims;
             let copies = block.runs();
-            end.stream += run.bytes * copies;
-            end.items += run.items * copies;
+            (end.stream, end.items) = (end.stream * copies, end.items * copies);
         }
         self.columnar = (runs.len() > 1).then_some(Columnar { tried: 0 });
         (self.stream, self.items) = (end.stream, end.items);
