@@ -219,7 +219,7 @@ impl Datatype {
         Datatype::of_members(call, blocklengths, children, || Node::Struct {
             blocklengths: List::from_slice(blocklengths),
             displacements: List::from_slice(displacements),
-            children: children.into(),
+            children: List::new(),
             integer,
         })
     }
@@ -246,7 +246,7 @@ impl Datatype {
         call.blocklengths(blocklengths)?;
         Datatype::of_members(call.0, blocklengths, children, || Node::SimpleStruct {
             blocklengths: List::from_slice(blocklengths),
-            children: children.into(),
+            children: List::new(),
         })
     }
 

@@ -21,7 +21,7 @@ pub(crate) use visited::Visited;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use triomphe::Arc;
+use triomphe::{Arc, UniqueArc};
 
 use crate::error::{Class, Error, Result};
 use crate::limits;
@@ -170,8 +170,8 @@ impl Datatype {
         Datatype::made(call, 1 + child.depth(), items, child.is_portable(), node)
     }
 
-    /// Makes a type whose constructor takes a block of each of its children. The lengths of the
-    /// blocks aren't negative.
+    /// Makes a struct, which takes a block of each of its children. The lengths of the blocks aren't
+    /// negative. `node` returns the node without children, which are copied to where they stay.
     #[inline(always)]
     fn of_members(
         call: &'static str,
@@ -186,13 +186,16 @@ impl Datatype {
             items = items.and_then(|n| n.checked_add(child.items.checked_mul(length as u64)?));
             portable &= child.portable;
         }
-        Datatype::made(call, 1 + depth, items, portable, node)
+        let mut tree = Datatype::tree_of(call, 1 + depth, items, portable, node)?;
+        if let Node::Struct { children: list, .. } | Node::SimpleStruct { children: list, .. } =
+            &mut tree.node
+        {
+            list.extend(children.iter().cloned());
+        }
+        Ok(Datatype(Root::Made(tree.shareable())))
     }
 
     /// Makes a type, unless it is too deep or `items` is `None`. `portable`: all children are.
-    ///
-    /// Inlined, and the node is made last: otherwise it would be copied, and reading back bytes
-    /// that were just written stalls (docs/tuning.md, "Building a datatype node").
     #[inline(always)]
     fn made(
         call: &'static str,
@@ -201,6 +204,22 @@ impl Datatype {
         portable: bool,
         node: impl FnOnce() -> Node,
     ) -> Result<Datatype> {
+        let tree = Datatype::tree_of(call, depth, items, portable, node)?;
+        Ok(Datatype(Root::Made(tree.shareable())))
+    }
+
+    /// Makes the tree of a type, unless it is too deep or `items` is `None`.
+    ///
+    /// Inlined, and the node is made last: otherwise it would be copied, and reading back bytes
+    /// that were just written stalls (docs/tuning.md, "Building a datatype node").
+    #[inline(always)]
+    fn tree_of(
+        call: &'static str,
+        depth: usize,
+        items: Option<u64>,
+        portable: bool,
+        node: impl FnOnce() -> Node,
+    ) -> Result<UniqueArc<Tree>> {
         if depth > Self::MAX_DEPTH {
             return Err(too_deep(call, depth));
         }
@@ -208,7 +227,7 @@ impl Datatype {
         let hash = OnceLock::new();
         let mut tree = place(|| Tree { node: node(), depth, items, portable, hash });
         tree.portable &= tree.node.is_portable();
-        Ok(Datatype(Root::Made(tree.shareable())))
+        Ok(tree)
     }
 }
 
