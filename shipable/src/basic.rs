@@ -137,6 +137,12 @@ impl Basic {
         self as u8
     }
 
+    /// The index in [`Basic::ALL`].
+    pub(crate) const fn index(self) -> usize {
+        // Wire codes count from 1, in the order of `ALL`.
+        self as usize - 1
+    }
+
     /// Whether it is a marker of MPI-1, LB or UB. Markers hold no data.
     pub const fn is_marker(self) -> bool {
         matches!(self, Basic::Lb | Basic::Ub)

@@ -260,25 +260,17 @@ impl Bounds {
         Bounds { lb, ub, lower: Basis::Natural, upper: Basis::Natural, ..*self }.settled()
     }
 
-    /// Whether the type holds data from 0 to its extent, as predefined types of one scalar do, and
-    /// its alignments are powers of two.
+    /// This type, if it is plain.
     #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        // Sizes that are multiples of power-of-two alignments need no padding.
-        let is_whole = |align: i64| align > 0 && align & (align - 1) == 0;
-        self.has_data
+    fn plain(&self) -> Option<Plain> {
+        let is_filled = self.has_data
             && (self.lower, self.upper) == (Basis::Natural, Basis::Natural)
             && (self.lb, self.true_lb) == (0, 0)
-            && (self.true_ub, self.size) == (self.ub, self.ub)
-            && is_whole(self.align)
-            && is_whole(self.leading_align)
-            && self.ub & (self.leading_align - 1) == 0
-    }
-
-    /// The displacement that C gives a plain member of a struct after one that ends at `end`.
-    #[inline]
-    pub(crate) fn place_after(&self, end: i64) -> i64 {
-        (end + self.align - 1) & -self.align
+            && (self.true_ub, self.size) == (self.ub, self.ub);
+        if !is_filled {
+            return None;
+        }
+        Plain::new(self.ub, self.align, self.leading_align)
     }
 
     /// The bytes of the extent past the last multiple of the alignment; 0 if a marker sets the
@@ -450,51 +442,131 @@ pub(crate) fn structure(
 /// The bounds of a struct's members, before padding, for plain members and small numbers.
 ///
 /// A member has a blocklength, a displacement and the bounds of one element. A displacement of
-/// `None` is the one that C gives the member. `None` unless every member holds data from 0 to its
-/// extent, as predefined types of one scalar do, and all numbers are far from the limits of 64
-/// bits; most structs qualify.
-///
-/// The result equals that of [`structure`] and [`StructLayout`], which are slower because they copy
-/// bounds (docs/tuning.md, "Bounds of plain members").
+/// `None` is the one that C gives the member. `None` unless [`PlainStruct`] takes all members.
 pub(crate) fn of_plain<'a>(
     members: impl Iterator<Item = (u64, Option<i64>, &'a Bounds)>,
 ) -> Option<Bounds> {
-    const FAR: i64 = 1 << 40;
-    const LONG: i64 = 1 << 20;
-    let (mut lb, mut ub, mut end, mut size) = (i64::MAX, i64::MIN, 0, 0i64);
-    let (mut align, mut leading_align) = (1, 1);
+    let mut all = PlainStruct::new();
     for (blocklength, displacement, member) in members {
-        let blocklength = i64::try_from(blocklength).ok()?;
-        let extent = member.ub;
-        let at = displacement.unwrap_or_else(|| member.place_after(end));
-        let is_near = (1..LONG).contains(&extent)
+        all.push(i64::try_from(blocklength).ok()?, displacement, &member.plain()?)?;
+    }
+    all.finish()
+}
+
+/// A type that holds data from 0 to its extent, as predefined types of one scalar do, and whose
+/// alignments are powers of two.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain {
+    extent: i64,
+    align: i64,
+    leading_align: i64,
+}
+
+impl Plain {
+    /// A predefined type of one scalar. `None` if it isn't plain on its architecture.
+    #[inline]
+    pub(crate) fn of_scalar(width: Width, align: u32) -> Option<Plain> {
+        Plain::new(width.size.into(), align.into(), width.align.into())
+    }
+
+    #[inline]
+    fn new(extent: i64, align: i64, leading_align: i64) -> Option<Plain> {
+        // Sizes that are multiples of power-of-two alignments need no padding.
+        let is_whole = |align: i64| align > 0 && align & (align - 1) == 0;
+        let plain = is_whole(align) && is_whole(leading_align) && extent & (leading_align - 1) == 0;
+        plain.then_some(Plain { extent, align, leading_align })
+    }
+
+    /// The displacement that C gives it as a member of a struct after one that ends at `end`.
+    #[inline]
+    fn place_after(&self, end: i64) -> i64 {
+        (end + self.align - 1) & -self.align
+    }
+}
+
+/// The bounds of a struct of plain members, before padding. Members are added in order.
+///
+/// All numbers have to be far from the limits of 64 bits; most structs qualify. The result equals
+/// that of [`structure`] and [`StructLayout`], which are slower because they copy bounds
+/// (docs/tuning.md, "Bounds of plain members").
+pub(crate) struct PlainStruct {
+    lb: i64,
+    ub: i64,
+    /// The end of the member that was added last.
+    end: i64,
+    size: i64,
+    align: i64,
+    leading_align: i64,
+}
+
+impl PlainStruct {
+    pub(crate) fn new() -> PlainStruct {
+        PlainStruct { lb: i64::MAX, ub: i64::MIN, end: 0, size: 0, align: 1, leading_align: 1 }
+    }
+
+    /// Adds a block of elements and returns its displacement, which is the given one, or the one
+    /// that C gives it. `None` if the block is empty, or a number is large.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        blocklength: i64,
+        displacement: Option<i64>,
+        member: &Plain,
+    ) -> Option<i64> {
+        const FAR: i64 = 1 << 40;
+        const LONG: i64 = 1 << 20;
+        let at = displacement.unwrap_or_else(|| member.place_after(self.end));
+        let is_near = (1..LONG).contains(&member.extent)
             && (1..FAR).contains(&blocklength)
             && (-FAR..FAR).contains(&at);
-        if !member.is_plain() || !is_near {
+        if !is_near {
             return None;
         }
-        end = at + blocklength * extent;
+        self.end = at + blocklength * member.extent;
         // The member at the lowest address sets the leading alignment, independent of its index.
-        if at < lb {
-            (lb, leading_align) = (at, member.leading_align);
+        if at < self.lb {
+            (self.lb, self.leading_align) = (at, member.leading_align);
         }
-        ub = ub.max(end);
+        self.ub = self.ub.max(self.end);
         // Members may overlap, so their displacements don't bound the sum of their sizes.
-        size = size.checked_add(blocklength * extent)?;
-        align = align.max(member.align);
+        self.size = self.size.checked_add(blocklength * member.extent)?;
+        self.align = self.align.max(member.align);
+        Some(at)
     }
-    (size > 0).then_some(Bounds {
-        lb,
-        ub,
-        true_lb: lb,
-        true_ub: ub,
-        size,
-        align,
-        leading_align: align.max(leading_align),
-        lower: Basis::Natural,
-        upper: Basis::Natural,
-        has_data: true,
-    })
+
+    /// The bounds, without padding. `None` if there are no members.
+    fn finish(self) -> Option<Bounds> {
+        let ub = self.ub;
+        self.up_to(ub)
+    }
+
+    /// The bounds, with the extent padded to the alignment. `None` if there are no members.
+    #[inline(always)]
+    pub(crate) fn padded(self) -> Option<Bounds> {
+        // All numbers are far from the limits, and the alignments are powers of two.
+        let mask = self.align.max(self.leading_align) - 1;
+        let extent = self.ub.wrapping_sub(self.lb);
+        let ub = self.ub.wrapping_add(extent.wrapping_neg() & mask);
+        self.up_to(ub)
+    }
+
+    /// The bounds with this upper bound.
+    #[inline(always)]
+    fn up_to(self, upper: i64) -> Option<Bounds> {
+        let PlainStruct { lb, ub, size, align, leading_align, .. } = self;
+        (size > 0).then_some(Bounds {
+            lb,
+            ub: upper,
+            true_lb: lb,
+            true_ub: ub,
+            size,
+            align,
+            leading_align: align.max(leading_align),
+            lower: Basis::Natural,
+            upper: Basis::Natural,
+            has_data: true,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@ use crate::arch::Architecture;
 use crate::bounds::Bounds;
 use crate::datatype::Datatype;
 use crate::error::Result;
-use crate::form::{Form, Layouts, Tag};
+use crate::form::{Form, Layouts, Regular, Tag};
 use crate::packed::Units;
 use crate::program::{self, Program};
+use crate::shared::place;
 use crate::signature::Signature;
 
 /// A datatype committed for the memory of an architecture (MPI-5.0 section 5.1.9). Clones share it.
@@ -29,7 +30,7 @@ use crate::signature::Signature;
 /// # Ok::<(), shipable::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Committed(Arc<Inner>);
+pub struct Committed(triomphe::Arc<Inner>);
 
 /// Parts that most types never use are behind pointers, to keep the struct small.
 struct Inner {
@@ -47,6 +48,35 @@ struct Inner {
 /// The programs for packed streams in other representations.
 type Others = Mutex<Vec<(Architecture, Arc<Program>)>>;
 
+impl Inner {
+    /// Makes the form, the native program and the bounds, where they stay (docs/tuning.md,
+    /// "Building a committed datatype").
+    #[inline]
+    fn compile(&mut self) -> Result<()> {
+        let mut regular = Regular::empty();
+        let Inner { datatype, architecture, bounds, form, native, .. } = self;
+        match form.fill_regular(datatype, architecture, bounds, &mut regular) {
+            Some(()) => {
+                native.fill(&regular, bounds);
+                Ok(())
+            }
+            None => self.compile_any(),
+        }
+    }
+
+    /// Like [`compile`](Inner::compile), for a type that isn't regular.
+    #[inline(never)]
+    fn compile_any(&mut self) -> Result<()> {
+        let Inner { datatype, architecture, bounds, form, native, .. } = self;
+        let (architecture, mut layouts) = (&*architecture, Layouts::new());
+        form.fill(datatype, architecture, &mut layouts)?;
+        let [memory, stream] = [architecture; 2];
+        program::lower(form, &layouts, memory, stream, &mut u64::MAX.clone(), native)?;
+        *bounds = layouts.last().copied().unwrap_or(Bounds::EMPTY);
+        Ok(())
+    }
+}
+
 impl Committed {
     /// Commits a datatype whose buffers lie in the memory of `architecture`.
     ///
@@ -54,8 +84,7 @@ impl Committed {
     ///
     /// The errors of [`Form::compile`].
     pub fn new(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
-        let mut layouts = Layouts::new();
-        let mut made = Arc::new_cyclic(|_| Inner {
+        let mut made = place(|| Inner {
             datatype: datatype.clone(),
             architecture: *architecture,
             bounds: Bounds::EMPTY,
@@ -64,15 +93,8 @@ impl Committed {
             others: OnceLock::new(),
             units: OnceLock::new(),
         });
-        // Nothing shares it yet. Its parts are written where they stay (docs/tuning.md, "Building a
-        // committed datatype").
-        if let Some(Inner { bounds, form, native, .. }) = Arc::get_mut(&mut made) {
-            let [memory, stream] = [architecture; 2];
-            form.fill(datatype, architecture, &mut layouts)?;
-            program::lower(form, &layouts, memory, stream, &mut u64::MAX.clone(), native)?;
-            *bounds = layouts.last().copied().unwrap_or(Bounds::EMPTY);
-        }
-        Ok(Committed(made))
+        made.compile()?;
+        Ok(Committed(made.shareable()))
     }
 
     /// The datatype.

@@ -49,6 +49,7 @@ mod committed;
 pub mod contents;
 pub mod convert;
 pub mod datatype;
+mod dims;
 pub mod element;
 pub mod error;
 pub mod excerpt;
@@ -64,6 +65,7 @@ pub mod oracle;
 pub mod packed;
 pub mod program;
 pub mod reduce;
+mod shared;
 pub mod signature;
 
 pub use arch::Architecture;

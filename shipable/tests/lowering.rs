@@ -1,5 +1,6 @@
 //! Tests of lowering, by the text of programs: which runs merge, and that no run is reordered.
 
+use shipable::form::Limits;
 use shipable::{Architecture, Committed, Datatype, Form, View, oracle};
 
 const HERE: Architecture = Architecture::X86_64;
@@ -125,4 +126,33 @@ fn empty_types_lower_to_empty_programs() {
     }
     let bounded = Datatype::resized(-8, 32, &Datatype::contiguous(0, &d()).unwrap()).unwrap();
     assert_eq!(native(&bounded), "extent 32 { }");
+}
+
+/// The lowering of a form that shares the lists of its constructor takes totals from the form. That
+/// of a decoded form, which has vectors, reads all blocks.
+#[test]
+fn tables_of_shared_blocks_equal_those_of_decoded_forms() {
+    // Blocks with the divisors 1, 3 and 2, of which the last isn't obvious.
+    let lengths = [[1, 2, 7, 3], [3, 3, 3, 3], [2, 4, 6, 8]];
+    for lengths in lengths {
+        for (gap, sign) in [(9, 1), (9, -1), (lengths[0], 1)] {
+            let lengths: Vec<i64> = (0..40).map(|at| lengths[at % 4]).collect();
+            // Irregular places. With a gap of a block's length some blocks adjoin.
+            let places: Vec<i64> = (0..40)
+                .map(|at| sign * (at * gap + if at % 5 == 0 { 0 } else { at % 3 }))
+                .collect();
+            for child in [
+                Datatype::int(),
+                Datatype::double_int(),
+                Datatype::contiguous(3, &Datatype::char()).unwrap(),
+            ] {
+                let blocks = Datatype::indexed(&lengths, &places, &child).unwrap();
+                let form = Form::compile(&blocks, &HERE).unwrap();
+                let decoded = Form::decode(&form.encode(), &Limits::default()).unwrap();
+                let [shared, read] =
+                    [form, decoded].map(|form| format!("{:#?}", form.lower(&HERE, &HERE).unwrap()));
+                assert_eq!(shared, read, "{blocks}");
+            }
+        }
+    }
 }

@@ -73,6 +73,7 @@ impl Architecture {
     }
 
     /// The width and meaning of a type of one scalar; `None` for other types.
+    #[inline(always)]
     const fn scalar_of(&self, basic: Basic) -> Option<(Width, Value)> {
         use Basic::*;
         let fortran = &self.fortran;
@@ -213,6 +214,9 @@ impl Architecture {
 
     /// The width of a type of one scalar, and its alignment as a struct member; `None` for other
     /// types.
+    ///
+    /// Not inlined, so that its caller gets two registers, without the meaning in memory.
+    #[inline(never)]
     pub(crate) fn scalar(&self, basic: Basic) -> Option<(Width, u32)> {
         let (width, value) = self.scalar_of(basic)?;
         Some((width, self.align_of(width, value)))

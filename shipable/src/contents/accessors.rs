@@ -67,8 +67,8 @@ pub fn type_count(datatype: &Datatype) -> i64 {
         | Node::HindexedBlock { displacements: list, .. }
         | Node::Struct { displacements: list, .. }
         | Node::SimpleStruct { blocklengths: list, .. }
-        | Node::Subarray { starts: list, .. }
-        | Node::Darray { gsizes: list, .. } => list.len() as i64,
+        | Node::Subarray { starts: list, .. } => list.len() as i64,
+        Node::Darray { gsizes, .. } => gsizes.len() as i64,
         Node::Resized { .. } => 3,
         Node::ValueIndex { .. } => 2,
     }

@@ -2,7 +2,7 @@
 
 use super::check::Call;
 use super::distribution::{DISTRIBUTE_DFLT_DARG, Distribution, Order, Share};
-use super::{Datatype, Node};
+use super::{Datatype, List, Node};
 use crate::error::{Class, Result};
 
 impl Node {
@@ -88,16 +88,14 @@ impl Datatype {
                 return Err(call.refuse(Class::Arg, problem));
             }
         }
-        Datatype::new(
-            call.0,
-            Node::Subarray {
-                sizes: sizes.into(),
-                subsizes: subsizes.into(),
-                starts: starts.into(),
-                order,
-                child: child.clone(),
-            },
-        )
+        let copies = subsizes.iter().try_fold(1u64, |n, &size| n.checked_mul(size as u64));
+        Datatype::of_one(call.0, child, copies, || Node::Subarray {
+            sizes: List::from_slice(sizes),
+            subsizes: List::from_slice(subsizes),
+            starts: List::from_slice(starts),
+            order,
+            child: child.clone(),
+        })
     }
 
     /// The part of a distributed array that one process owns (`MPI_Type_create_darray`). Its extent

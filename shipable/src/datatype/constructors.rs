@@ -9,7 +9,7 @@
 //! TYPE if the tree is deeper than [`Datatype::MAX_DEPTH`].
 
 use super::check::Call;
-use super::{Datatype, Node};
+use super::{Datatype, List, Node};
 use crate::basic::{Basic, Leaf, Makeup};
 use crate::error::{Class, Result};
 use crate::excerpt::excerpt;
@@ -24,7 +24,7 @@ impl Datatype {
     pub fn contiguous(count: i64, child: &Datatype) -> Result<Datatype> {
         let call = Call("contiguous");
         call.count(count)?;
-        let node = Node::Contiguous { count, child: child.clone() };
+        let node = || Node::Contiguous { count, child: child.clone() };
         Datatype::of_one(call.0, child, Some(count as u64), node)
     }
 
@@ -37,7 +37,7 @@ impl Datatype {
         let call = Call("vector");
         call.count(count)?;
         call.blocklength(blocklength)?;
-        let node = Node::Vector { count, blocklength, stride, child: child.clone() };
+        let node = || Node::Vector { count, blocklength, stride, child: child.clone() };
         Datatype::of_one(call.0, child, (count as u64).checked_mul(blocklength as u64), node)
     }
 
@@ -78,7 +78,7 @@ impl Datatype {
     ) -> Result<Datatype> {
         Call(call).count(count)?;
         Call(call).blocklength(blocklength)?;
-        let node = Node::Hvector { count, blocklength, stride, child: child.clone(), integer };
+        let node = || Node::Hvector { count, blocklength, stride, child: child.clone(), integer };
         Datatype::of_one(call, child, (count as u64).checked_mul(blocklength as u64), node)
     }
 
@@ -96,8 +96,8 @@ impl Datatype {
         Datatype::new(
             call.0,
             Node::Indexed {
-                blocklengths: blocklengths.into(),
-                displacements: displacements.into(),
+                blocklengths: List::from_slice(blocklengths),
+                displacements: List::from_slice(displacements),
                 child: child.clone(),
             },
         )
@@ -139,8 +139,8 @@ impl Datatype {
         Datatype::new(
             call,
             Node::Hindexed {
-                blocklengths: blocklengths.into(),
-                displacements: displacements.into(),
+                blocklengths: List::from_slice(blocklengths),
+                displacements: List::from_slice(displacements),
                 child: child.clone(),
                 integer,
             },
@@ -159,7 +159,7 @@ impl Datatype {
     ) -> Result<Datatype> {
         let call = Call("indexed_block");
         call.blocklength(blocklength)?;
-        let (displacements, child) = (displacements.into(), child.clone());
+        let (displacements, child) = (List::from_slice(displacements), child.clone());
         Datatype::new(call.0, Node::IndexedBlock { blocklength, displacements, child })
     }
 
@@ -174,7 +174,7 @@ impl Datatype {
     ) -> Result<Datatype> {
         let call = Call("hindexed_block");
         call.blocklength(blocklength)?;
-        let (displacements, child) = (displacements.into(), child.clone());
+        let (displacements, child) = (List::from_slice(displacements), child.clone());
         Datatype::new(call.0, Node::HindexedBlock { blocklength, displacements, child })
     }
 
@@ -216,15 +216,12 @@ impl Datatype {
             ("types", children.len()),
         ])?;
         Call(call).blocklengths(blocklengths)?;
-        Datatype::new(
-            call,
-            Node::Struct {
-                blocklengths: blocklengths.into(),
-                displacements: displacements.into(),
-                children: children.into(),
-                integer,
-            },
-        )
+        Datatype::of_members(call, blocklengths, children, || Node::Struct {
+            blocklengths: List::from_slice(blocklengths),
+            displacements: List::from_slice(displacements),
+            children: List::new(),
+            integer,
+        })
     }
 
     /// A *simple struct*: blocks of different types at the displacements of a C struct with these
@@ -247,8 +244,10 @@ impl Datatype {
         let call = Call("simple_struct");
         call.lengths([("blocklengths", blocklengths.len()), ("types", children.len())])?;
         call.blocklengths(blocklengths)?;
-        let (blocklengths, children) = (blocklengths.into(), children.into());
-        Datatype::new(call.0, Node::SimpleStruct { blocklengths, children })
+        Datatype::of_members(call.0, blocklengths, children, || Node::SimpleStruct {
+            blocklengths: List::from_slice(blocklengths),
+            children: List::new(),
+        })
     }
 
     /// The child with another lower bound and extent, in bytes (`MPI_Type_create_resized`).
@@ -261,7 +260,7 @@ impl Datatype {
             let problem = format!("lb {lb} and extent {extent} put the upper bound past 64 bits");
             return Err(call.refuse(Class::Arg, problem));
         }
-        let node = Node::Resized { lb, extent, child: child.clone() };
+        let node = || Node::Resized { lb, extent, child: child.clone() };
         Datatype::of_one(call.0, child, Some(1), node)
     }
 
@@ -292,7 +291,7 @@ impl Datatype {
             }
             _ => child,
         };
-        Datatype::of_one("dup", child, Some(1), Node::Dup { child: child.clone() })
+        Datatype::of_one("dup", child, Some(1), || Node::Dup { child: child.clone() })
     }
 
     /// Fortran's REAL with a decimal precision and exponent range (`MPI_Type_create_f90_real`).

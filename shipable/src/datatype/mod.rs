@@ -15,14 +15,17 @@ mod visited;
 
 pub use distribution::{DISTRIBUTE_DFLT_DARG, Distribution, Order, Share};
 pub use named::TypeClass;
-pub use node::{Combiner, Node};
+pub use node::{Combiner, List, Node};
 pub(crate) use visited::Visited;
 
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
+
+use triomphe::{Arc, UniqueArc};
 
 use crate::error::{Class, Error, Result};
 use crate::limits;
+use crate::shared::place;
 use crate::signature::Signature;
 
 /// A datatype (MPI-5.0 chapter 5): a constructor with its arguments. Clones share it.
@@ -150,8 +153,8 @@ impl Datatype {
     fn new(call: &'static str, node: Node) -> Result<Datatype> {
         let depth = 1 + node.children().iter().map(Datatype::depth).max().unwrap_or(0);
         let items = node.items();
-        let portable = node.is_portable() && node.children().iter().all(Datatype::is_portable);
-        Datatype::made(call, node, depth, items, portable)
+        let portable = node.children().iter().all(Datatype::is_portable);
+        Datatype::made(call, depth, items, portable, || node)
     }
 
     /// Makes a type whose constructor takes `copies` elements of one child. `copies` is `None` if
@@ -161,31 +164,70 @@ impl Datatype {
         call: &'static str,
         child: &Datatype,
         copies: Option<u64>,
-        node: Node,
+        node: impl FnOnce() -> Node,
     ) -> Result<Datatype> {
         let items = copies.and_then(|copies| child.items().checked_mul(copies));
-        let portable = node.is_portable() && child.is_portable();
-        Datatype::made(call, node, 1 + child.depth(), items, portable)
+        Datatype::made(call, 1 + child.depth(), items, child.is_portable(), node)
     }
 
-    /// Makes a type, unless it is too deep or `items` is `None`.
-    ///
-    /// Inlined: a call would copy the node, and reading back bytes that were just written stalls
-    /// (docs/tuning.md, "Building a datatype node").
+    /// Makes a struct, which takes a block of each of its children. The lengths of the blocks aren't
+    /// negative. `node` returns the node without children, which are copied to where they stay.
+    #[inline(always)]
+    fn of_members(
+        call: &'static str,
+        blocklengths: &[i64],
+        children: &[Datatype],
+        node: impl FnOnce() -> Node,
+    ) -> Result<Datatype> {
+        let (mut depth, mut items, mut portable) = (0, Some(0u64), true);
+        for (&length, child) in blocklengths.iter().zip(children) {
+            let child = child.tree();
+            depth = child.depth.max(depth);
+            items = items.and_then(|n| n.checked_add(child.items.checked_mul(length as u64)?));
+            portable &= child.portable;
+        }
+        let mut tree = Datatype::tree_of(call, 1 + depth, items, portable, node)?;
+        if let Node::Struct { children: list, .. } | Node::SimpleStruct { children: list, .. } =
+            &mut tree.node
+        {
+            list.extend(children.iter().cloned());
+        }
+        Ok(Datatype(Root::Made(tree.shareable())))
+    }
+
+    /// Makes a type, unless it is too deep or `items` is `None`. `portable`: all children are.
     #[inline(always)]
     fn made(
         call: &'static str,
-        node: Node,
         depth: usize,
         items: Option<u64>,
         portable: bool,
+        node: impl FnOnce() -> Node,
     ) -> Result<Datatype> {
+        let tree = Datatype::tree_of(call, depth, items, portable, node)?;
+        Ok(Datatype(Root::Made(tree.shareable())))
+    }
+
+    /// Makes the tree of a type, unless it is too deep or `items` is `None`.
+    ///
+    /// Inlined, and the node is made last: otherwise it would be copied, and reading back bytes
+    /// that were just written stalls (docs/tuning.md, "Building a datatype node").
+    #[inline(always)]
+    fn tree_of(
+        call: &'static str,
+        depth: usize,
+        items: Option<u64>,
+        portable: bool,
+        node: impl FnOnce() -> Node,
+    ) -> Result<UniqueArc<Tree>> {
         if depth > Self::MAX_DEPTH {
             return Err(too_deep(call, depth));
         }
         let items = items.ok_or_else(|| Error::overflow("the number of basic items"))?;
         let hash = OnceLock::new();
-        Ok(Datatype(Root::Made(Arc::new(Tree { node, depth, items, portable, hash }))))
+        let mut tree = place(|| Tree { node: node(), depth, items, portable, hash });
+        tree.portable &= tree.node.is_portable();
+        Ok(tree)
     }
 }
 

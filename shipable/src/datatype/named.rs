@@ -1,6 +1,8 @@
 //! The predefined types, by their names in lower case.
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{LazyLock, OnceLock};
+
+use triomphe::Arc;
 
 use super::{Datatype, Node, Root, Tree};
 use crate::arch::Architecture;
@@ -15,8 +17,7 @@ static NAMED: LazyLock<Vec<Tree>> =
 impl Datatype {
     /// The only object of a predefined type.
     pub fn basic(basic: Basic) -> Datatype {
-        // Wire codes count from 1, in the order of `ALL`.
-        Datatype(Root::Named(&NAMED[usize::from(basic.wire()) - 1]))
+        Datatype(Root::Named(&NAMED[basic.index()]))
     }
 
     pub(super) fn leaf(leaf: Leaf) -> Datatype {

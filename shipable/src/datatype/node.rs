@@ -1,9 +1,14 @@
 //! The nodes of a type tree.
 
+use smallvec::SmallVec;
+
 use super::Datatype;
 use super::distribution::{Distribution, Order};
 use crate::basic::{Basic, Leaf};
 use crate::signature::Signature;
+
+/// A list of arguments. A short one lies in the node, which saves an allocation.
+pub type List<T> = SmallVec<[T; 4]>;
 
 /// A constructor with its arguments, in MPI's units.
 ///
@@ -38,41 +43,41 @@ pub enum Node {
         integer: bool,
     },
     Indexed {
-        blocklengths: Box<[i64]>,
-        displacements: Box<[i64]>,
+        blocklengths: List<i64>,
+        displacements: List<i64>,
         child: Datatype,
     },
     Hindexed {
-        blocklengths: Box<[i64]>,
-        displacements: Box<[i64]>,
+        blocklengths: List<i64>,
+        displacements: List<i64>,
         child: Datatype,
         integer: bool,
     },
     IndexedBlock {
         blocklength: i64,
-        displacements: Box<[i64]>,
+        displacements: List<i64>,
         child: Datatype,
     },
     HindexedBlock {
         blocklength: i64,
-        displacements: Box<[i64]>,
+        displacements: List<i64>,
         child: Datatype,
     },
     Struct {
-        blocklengths: Box<[i64]>,
-        displacements: Box<[i64]>,
-        children: Box<[Datatype]>,
+        blocklengths: List<i64>,
+        displacements: List<i64>,
+        children: List<Datatype>,
         integer: bool,
     },
     /// A struct with the displacements that C gives its members on each architecture.
     SimpleStruct {
-        blocklengths: Box<[i64]>,
-        children: Box<[Datatype]>,
+        blocklengths: List<i64>,
+        children: List<Datatype>,
     },
     Subarray {
-        sizes: Box<[i64]>,
-        subsizes: Box<[i64]>,
-        starts: Box<[i64]>,
+        sizes: List<i64>,
+        subsizes: List<i64>,
+        starts: List<i64>,
         order: Order,
         child: Datatype,
     },
@@ -342,6 +347,11 @@ fn unsigned(n: i64) -> Option<u64> {
 
 /// The sum of counts that aren't negative. `None` if it doesn't fit 64 bits.
 fn sum(counts: &[i64]) -> Option<u64> {
+    // Both loops take vector instructions. The sum of as many short counts fits.
+    let bits = counts.iter().fold(0, |bits, n| bits | n.unsigned_abs());
+    if bits < 1 << 32 && counts.len() < 1 << 31 {
+        return Some(counts.iter().map(|n| n.unsigned_abs()).sum());
+    }
     let sum: u128 = counts.iter().map(|n| u128::from(n.unsigned_abs())).sum();
     u64::try_from(sum).ok()
 }

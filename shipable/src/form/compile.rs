@@ -21,23 +21,9 @@ use crate::bounds::{Bounds, StructLayout};
 use crate::datatype::{Datatype, Node as Constructor, Order, Visited};
 use crate::error::{Error, Result};
 
-/// Compiles a datatype. Appends the nodes of its form to `nodes`, and their bounds to `layouts`.
+/// Compiles a datatype, which needn't be regular. Appends the nodes of its form to `nodes`, which is
+/// empty, and their bounds to `layouts`.
 pub(super) fn compile(
-    datatype: &Datatype,
-    architecture: &Architecture,
-    layouts: &mut Layouts,
-    nodes: &mut Nodes,
-) -> Result<()> {
-    if super::regular::compile(datatype, architecture, layouts, nodes).is_some() {
-        return Ok(());
-    }
-    nodes.clear();
-    layouts.clear();
-    compile_any(datatype, architecture, layouts, nodes)
-}
-
-/// Compiles a type that needn't be regular.
-fn compile_any(
     datatype: &Datatype,
     architecture: &Architecture,
     layouts: &mut Layouts,
@@ -463,17 +449,22 @@ impl Hasher for Mixer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::form::regular;
+    use crate::form::{Form, Regular};
+    use crate::program::{self, Program};
 
-    /// Compiles without the short way of regular types.
-    fn generally(datatype: &Datatype, architecture: &Architecture) -> (Nodes, Layouts) {
-        let (mut nodes, mut layouts) = (Nodes::new(), Layouts::new());
-        compile_any(datatype, architecture, &mut layouts, &mut nodes).unwrap();
-        (nodes, layouts)
+    /// Compiles and lowers without the short way of regular types.
+    fn generally(datatype: &Datatype, architecture: &Architecture) -> (Form, Bounds, String) {
+        let (mut form, mut layouts, mut program) =
+            (Form::empty(), Layouts::new(), Program::empty());
+        form.fill(datatype, architecture, &mut layouts).unwrap();
+        let both = (architecture, architecture);
+        program::lower(&form, &layouts, both.0, both.1, &mut u64::MAX.clone(), &mut program)
+            .unwrap();
+        (form, *layouts.last().unwrap(), format!("{program:#?}"))
     }
 
     #[test]
-    fn regular_types_have_the_form_of_any_type() {
+    fn regular_types_have_the_form_and_program_of_any_type() {
         let basics = [Datatype::char(), Datatype::double(), Datatype::int(), Datatype::short()];
         let mut types = Vec::new();
         for child in &basics {
@@ -500,11 +491,13 @@ mod tests {
         let mut fast = 0;
         for architecture in Architecture::all() {
             for datatype in &types {
-                let (mut nodes, mut layouts) = (Nodes::new(), Layouts::new());
-                let made = regular::compile(datatype, architecture, &mut layouts, &mut nodes);
-                if made.is_some() {
+                let (mut form, mut bounds) = (Form::empty(), Bounds::EMPTY);
+                let made = &mut Regular::empty();
+                if form.fill_regular(datatype, architecture, &mut bounds, made).is_some() {
                     fast += 1;
-                    let found = (nodes, layouts);
+                    let mut program = Program::empty();
+                    program.fill(made, &bounds);
+                    let found = (form, bounds, format!("{program:#?}"));
                     assert_eq!(found, generally(datatype, architecture), "{datatype}");
                 }
             }

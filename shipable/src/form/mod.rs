@@ -22,13 +22,14 @@
 mod compile;
 pub(crate) mod layout;
 mod node;
-mod regular;
+pub(crate) mod regular;
 mod text;
 pub(crate) mod vectors;
 mod wire;
 
 pub(crate) use compile::culprit;
 pub use node::{Field, Node, Placed, Span};
+pub(crate) use regular::Regular;
 pub use vectors::{Vector, Vectors};
 pub use wire::Limits;
 
@@ -100,7 +101,12 @@ impl Form {
     /// - [`Error::TooDeep`] if the datatype nests deeper than [`Limits::DEPTH`].
     pub fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<Form> {
         let mut form = Form::empty();
-        form.fill(datatype, architecture, &mut Layouts::new())?;
+        if form
+            .fill_regular(datatype, architecture, &mut Bounds::EMPTY.clone(), &mut Regular::empty())
+            .is_none()
+        {
+            form.fill(datatype, architecture, &mut Layouts::new())?;
+        }
         Ok(form)
     }
 
@@ -110,22 +116,44 @@ impl Form {
         Form { builder: None, nodes: Nodes::new(), culprit: None }
     }
 
-    /// Compiles a datatype into an empty form. Appends the bounds of the nodes to `layouts`.
+    /// Compiles a regular datatype into an empty form. Sets its bounds, and fills `made`. `None` if
+    /// the datatype isn't regular: [`fill`](Form::fill) compiles it.
     ///
     /// The form is written where it stays: returning it would copy it (docs/tuning.md, "Building a
     /// committed datatype").
+    #[inline]
+    pub(crate) fn fill_regular(
+        &mut self,
+        datatype: &Datatype,
+        architecture: &Architecture,
+        bounds: &mut Bounds,
+        made: &mut Regular,
+    ) -> Option<()> {
+        regular::compile(datatype, architecture, &mut self.nodes, bounds, made)?;
+        self.tag_for(datatype, architecture);
+        Some(())
+    }
+
+    /// Compiles any datatype into the form. Appends the bounds of the nodes to `layouts`.
     pub(crate) fn fill(
         &mut self,
         datatype: &Datatype,
         architecture: &Architecture,
         layouts: &mut Layouts,
     ) -> Result<()> {
+        self.nodes.clear();
         compile::compile(datatype, architecture, layouts, &mut self.nodes)?;
+        self.tag_for(datatype, architecture);
+        Ok(())
+    }
+
+    /// Sets the tag of the form of a datatype.
+    #[inline]
+    fn tag_for(&mut self, datatype: &Datatype, architecture: &Architecture) {
         if let Some(culprit) = culprit(datatype) {
             self.builder = Some(*architecture);
             self.culprit = Some(culprit.clone());
         }
-        Ok(())
     }
 
     fn new(builder: Option<Architecture>, nodes: Vec<Node>) -> Form {
@@ -304,6 +332,11 @@ impl Datatype {
     /// Those of [`Form::compile`]: a type that can't be committed has no bounds.
     pub fn bounds(&self, architecture: &Architecture) -> Result<Bounds> {
         // The bounds are a by-product of the compilation.
+        let (mut nodes, mut bounds) = (Nodes::new(), Bounds::EMPTY);
+        let made = &mut Regular::empty();
+        if regular::compile(self, architecture, &mut nodes, &mut bounds, made).is_some() {
+            return Ok(bounds);
+        }
         let mut layouts = Layouts::new();
         compile::compile(self, architecture, &mut layouts, &mut Nodes::new())?;
         Ok(layouts.last().copied().unwrap_or(Bounds::EMPTY))

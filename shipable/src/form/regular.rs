@@ -1,43 +1,116 @@
 //! Compilation of regular types: arrays of arrays of a scalar, and structs of scalars.
 //!
 //! Most types are regular. Their nodes can't be equal, their subtrees aren't shared, and a reader
-//! of the form computes the bounds that the datatype has. So their compilation needs none of the
-//! tables of [`compile`](super::compile), whose form it makes (docs/tuning.md, "Regular types").
+//! of the form computes the bounds that the datatype has. So one walk over the arguments finds all
+//! that a commit needs: the nodes of the form, the bounds, and the runs of the program. It needs
+//! none of the tables of [`compile`](super::compile) and of lowering, and makes what they make
+//! (docs/tuning.md, "Regular types").
 
+use std::iter;
+
+use smallvec::SmallVec;
+
+use super::Nodes;
 use super::node::{Field, Node, Placed, Span};
 use super::vectors::{Vector, Vectors};
-use super::{Layouts, Nodes};
 use crate::arch::Architecture;
-use crate::basic::Leaf;
-use crate::bounds::{self, Bounds};
+use crate::basic::{Basic, Leaf};
+use crate::bounds::{Bounds, Plain, PlainStruct};
 use crate::datatype::{Datatype, Node as Constructor, Order};
+use crate::dims::{self, Dim, Dims, Repeated};
 
-/// Compiles a regular type. Appends the nodes of its form to `nodes`, and their bounds to
-/// `layouts`. `None` if a type isn't regular, if it is empty, or if a number is large.
-pub(super) fn compile(
-    datatype: &Datatype,
-    architecture: &Architecture,
-    layouts: &mut Layouts,
-    nodes: &mut Nodes,
-) -> Option<()> {
-    let portable = datatype.is_portable();
-    let mut made = Regular { architecture, portable, layouts, nodes };
-    match datatype.node() {
-        Constructor::Struct { blocklengths, displacements, children, .. } => {
-            made.structure(blocklengths, Some(displacements), children)
-        }
-        Constructor::SimpleStruct { blocklengths, children } => {
-            made.structure(blocklengths, None, children)
-        }
-        _ => made.array(datatype),
+/// The layout of a regular type in the memory of an architecture.
+pub(crate) struct Regular {
+    /// The runs of its scalars, in the order of the type map. An array has one.
+    pub(crate) runs: SmallVec<[Run; 2]>,
+    /// The dimensions in which an array repeats its run.
+    pub(crate) dims: Dims,
+}
+
+/// A run of scalars that adjoin.
+#[derive(Clone, Copy)]
+pub(crate) struct Run {
+    /// The displacement of its first byte.
+    pub(crate) start: i64,
+    pub(crate) bytes: u64,
+    /// The number of scalars.
+    pub(crate) items: u64,
+}
+
+impl Run {
+    /// The displacement past its last byte.
+    fn end(&self) -> i64 {
+        self.start + self.bytes as i64
     }
 }
 
-struct Regular<'a> {
+impl Regular {
+    /// The most runs. The program of a type with more has a table.
+    pub(crate) const RUNS: usize = 7;
+
+    /// The most scalars of a struct.
+    const SCALARS: usize = 8;
+
+    /// A type without data, to be filled by [`compile`].
+    #[inline(always)]
+    pub(crate) fn empty() -> Regular {
+        Regular { runs: SmallVec::new(), dims: [Dim::ONE; 3] }
+    }
+
+    /// Repeats the run of an array `count` times, `stride` bytes apart. `None` if that takes more
+    /// dimensions than there are.
+    #[inline]
+    fn repeat(&mut self, count: i64, stride: i64) -> Option<()> {
+        let run = self.runs.first_mut()?;
+        if count == 1 {
+            return Some(());
+        }
+        match dims::repeat(&mut self.dims, run.bytes, count as u64, stride) {
+            Repeated::InDims => {}
+            Repeated::InRun(count) => {
+                run.bytes *= count;
+                run.items *= count;
+            }
+            Repeated::No => return None,
+        }
+        Some(())
+    }
+}
+
+/// Compiles a regular type. Appends the nodes of its form to `nodes`, sets `bounds`, and fills
+/// `made`. These are empty before. `None` if a type isn't regular, if it is empty, or if a number
+/// is large.
+///
+/// All are written where they stay, and a node is pushed as a constant before its fields are set:
+/// otherwise it would be copied, by loads that are wider than the stores before them
+/// (docs/tuning.md, "Building a committed datatype").
+pub(crate) fn compile(
+    datatype: &Datatype,
+    architecture: &Architecture,
+    nodes: &mut Nodes,
+    bounds: &mut Bounds,
+    made: &mut Regular,
+) -> Option<()> {
+    let portable = datatype.is_portable();
+    let mut compiler = Compiler { architecture, portable, nodes, bounds, made };
+    match datatype.node() {
+        Constructor::Struct { blocklengths, displacements, children, .. } => {
+            compiler.structure(blocklengths, displacements, children)
+        }
+        Constructor::SimpleStruct { blocklengths, children } => {
+            compiler.simple(blocklengths, children)
+        }
+        _ => compiler.array(datatype),
+    }
+}
+
+struct Compiler<'a> {
     architecture: &'a Architecture,
     portable: bool,
-    layouts: &'a mut Layouts,
     nodes: &'a mut Nodes,
+    /// The bounds of the last node.
+    bounds: &'a mut Bounds,
+    made: &'a mut Regular,
 }
 
 /// The unit of a constructor's displacements.
@@ -47,10 +120,18 @@ enum Unit {
     Bytes,
 }
 
-/// The most scalars of a struct, which are compared with each other.
-const SCALARS: usize = 8;
+const LEAF: Node = Node::Leaf(Leaf::Basic(Basic::Byte));
 
-impl Regular<'_> {
+const ARRAY: Node = Node::Array { child: 0, vectors: Vectors::ONE, span: Span::Natural };
+
+#[inline]
+fn set_leaf(node: &mut Node, basic: Basic) {
+    if let Node::Leaf(Leaf::Basic(leaf)) = node {
+        *leaf = basic;
+    }
+}
+
+impl Compiler<'_> {
     fn array(&mut self, datatype: &Datatype) -> Option<()> {
         match datatype.node() {
             Constructor::Leaf(leaf) => self.scalar(*leaf),
@@ -86,8 +167,12 @@ impl Regular<'_> {
     fn scalar(&mut self, leaf: Leaf) -> Option<()> {
         let Leaf::Basic(basic) = leaf else { return None };
         let (width, align) = self.architecture.scalar(basic)?;
-        self.nodes.push(Node::Leaf(leaf));
-        self.layouts.push(Bounds::of_scalar(width, align));
+        self.nodes.push(LEAF);
+        if let Some(node) = self.nodes.last_mut() {
+            set_leaf(node, basic);
+        }
+        *self.bounds = Bounds::of_scalar(width, align);
+        self.made.runs.push(Run { start: 0, bytes: width.size.into(), items: 1 });
         Some(())
     }
 
@@ -103,7 +188,7 @@ impl Regular<'_> {
         /// Products of two such numbers and an extent are far below 2^63.
         const NEAR: i64 = 1 << 20;
         let near = |number: i64| (-NEAR..NEAR).contains(&number);
-        let child = self.layouts.last()?;
+        let child = &*self.bounds;
         let extent = child.extent();
         let stride = if count == 1 { 0 } else { stride };
         let filled = length > 0 && count > 0;
@@ -124,70 +209,97 @@ impl Regular<'_> {
                 Span::Stated { lower: 0, extent: if self.portable { units } else { whole } }
             }
         };
+        self.made.runs.first_mut()?.start += first;
+        self.made.repeat(length, extent)?;
+        self.made.repeat(count, step)?;
         let (displacement, stride) =
             if self.portable { (displacement, stride) } else { (first, step) };
         let (length, count) = (length as u64, count as u64);
-        let vectors = Vectors::one(Vector { displacement, length, count, stride });
-        let child = self.nodes.len() as u32 - 1;
-        self.nodes.push(Node::Array { child, vectors, span });
-        self.layouts.push(bounds);
+        let last = self.nodes.len() as u32 - 1;
+        self.nodes.push(ARRAY);
+        if let Some(Node::Array { child, vectors, span: spans }) = self.nodes.last_mut() {
+            vectors.set_one(Vector { displacement, length, count, stride });
+            (*child, *spans) = (last, span);
+        }
+        *self.bounds = bounds;
         Some(())
     }
 
-    /// Adds a struct of scalars. Without displacements it is a simple struct.
     fn structure(
         &mut self,
         blocklengths: &[i64],
-        displacements: Option<&[i64]>,
+        displacements: &[i64],
         children: &[Datatype],
     ) -> Option<()> {
-        if children.len() > SCALARS || !blocklengths.iter().all(|&length| length > 0) {
-            return None;
-        }
-        self.nodes.reserve_exact(children.len() + 1);
-        match displacements {
-            Some(displacements) => {
-                let mut members = Vec::with_capacity(children.len());
-                let all = blocklengths.iter().zip(displacements).zip(children);
-                for ((&length, &displacement), child) in all {
-                    let child = self.member(child)?;
-                    members.push(Placed { child, length: length as u64, displacement });
-                }
-                let places = members.iter().map(|member| {
-                    let layout = &self.layouts[member.child as usize];
-                    (member.length, Some(member.displacement), layout)
-                });
-                let bounds = bounds::of_plain(places)?.padded().ok()?;
-                self.nodes.push(Node::Struct { members: members.into(), span: Span::Natural });
-                self.layouts.push(bounds);
-            }
-            None => {
-                let mut members = Vec::with_capacity(children.len());
-                for (&length, child) in blocklengths.iter().zip(children) {
-                    members.push(Field { child: self.member(child)?, length: length as u64 });
-                }
-                let places = members
-                    .iter()
-                    .map(|member| (member.length, None, &self.layouts[member.child as usize]));
-                let bounds = bounds::of_plain(places)?.padded().ok()?;
-                self.nodes.push(Node::Simple { members: members.into() });
-                self.layouts.push(bounds);
-            }
-        }
+        let mut members = Vec::with_capacity(children.len());
+        let places = displacements.iter().map(|&displacement| Some(displacement));
+        let mut nodes = self.members(blocklengths, places, children, |child, length, place| {
+            members.push(Placed { child, length, displacement: place });
+        })?;
+        nodes.push(Node::Struct { members: members.into(), span: Span::Natural });
+        *self.nodes = Nodes::from_vec(nodes);
         Some(())
     }
 
-    /// The index of a member's node.
-    #[inline]
-    fn member(&mut self, child: &Datatype) -> Option<u32> {
-        let Constructor::Leaf(leaf) = child.node() else { return None };
-        let same = |node: &Node| matches!(node, Node::Leaf(known) if known == leaf);
-        match self.nodes.iter().position(same) {
-            Some(index) => Some(index as u32),
-            None => {
-                self.scalar(*leaf)?;
-                Some(self.nodes.len() as u32 - 1)
+    fn simple(&mut self, blocklengths: &[i64], children: &[Datatype]) -> Option<()> {
+        let mut members = Vec::with_capacity(children.len());
+        let places = iter::repeat(None);
+        let mut nodes = self.members(blocklengths, places, children, |child, length, _| {
+            members.push(Field { child, length });
+        })?;
+        nodes.push(Node::Simple { members: members.into() });
+        *self.nodes = Nodes::from_vec(nodes);
+        Some(())
+    }
+
+    /// Makes the nodes of a struct's scalars, and passes each member to `push`: its node, its
+    /// length and its displacement. A place of `None` is the one that C gives the member.
+    #[inline(always)]
+    fn members(
+        &mut self,
+        blocklengths: &[i64],
+        places: impl Iterator<Item = Option<i64>>,
+        children: &[Datatype],
+        mut push: impl FnMut(u32, u64, i64),
+    ) -> Option<Vec<Node>> {
+        if children.len() > Regular::SCALARS {
+            return None;
+        }
+        let mut nodes = Vec::with_capacity(children.len() + 1);
+        // For each predefined type, the number of the node of its first member.
+        let mut known = [0u8; Basic::ALL.len()];
+        let mut all = PlainStruct::new();
+        let mut last: Option<Run> = None;
+        for ((&length, place), child) in blocklengths.iter().zip(places).zip(children) {
+            let basic = child.as_basic()?;
+            let (width, align) = self.architecture.scalar(basic)?;
+            let start = all.push(length, place, &Plain::of_scalar(width, align)?)?;
+            let known = &mut known[basic.index()];
+            if *known == 0 {
+                nodes.push(LEAF);
+                *known = nodes.len() as u8;
+                set_leaf(&mut nodes[usize::from(*known) - 1], basic);
+            }
+            let items = length as u64;
+            push(u32::from(*known) - 1, items, start);
+            let next = Run { start, bytes: items * u64::from(width.size), items };
+            match &mut last {
+                Some(last) if last.end() == start => {
+                    last.bytes += next.bytes;
+                    last.items += next.items;
+                }
+                last => {
+                    if let Some(run) = last.replace(next) {
+                        self.made.runs.push(run);
+                    }
+                }
             }
         }
+        self.made.runs.push(last?);
+        if self.made.runs.len() > Regular::RUNS {
+            return None;
+        }
+        *self.bounds = all.padded()?;
+        Some(nodes)
     }
 }

@@ -92,6 +92,18 @@ impl Vectors {
         }
     }
 
+    /// A vector of one child.
+    pub(super) const ONE: Vectors =
+        Vectors(List::One(Vector { displacement: 0, length: 1, count: 1, stride: 0 }));
+
+    /// Replaces a single vector by another, which has items.
+    #[inline]
+    pub(super) fn set_one(&mut self, vector: Vector) {
+        if let List::One(one) = &mut self.0 {
+            *one = vector;
+        }
+    }
+
     /// The number of vectors.
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -230,6 +242,9 @@ pub(crate) struct Blocks {
     copies: u64,
     /// The displacements of the first and of the last child, in the units of the node.
     reach: [i64; 2],
+    /// The greatest common divisor of the blocks' lengths, if the children of each block adjoin, no
+    /// block adjoins the one before, and the divisor is obvious.
+    divisor: Option<u64>,
 }
 
 /// The lengths of blocks.
@@ -259,15 +274,13 @@ impl Blocks {
         }
         let tally = match lengths {
             Lengths::All(length) => {
-                tally(displacements.iter().map(|&at| (at, length)), unit, step)?
+                tally(displacements, std::iter::repeat_n(length, displacements.len()), unit, step)?
             }
-            Lengths::Each(lengths) => {
-                tally(displacements.iter().copied().zip(lengths.iter().copied()), unit, step)?
-            }
+            Lengths::Each(lengths) => tally(displacements, lengths.iter().copied(), unit, step)?,
         };
-        let Tally { vectors, copies, reach } = tally;
+        let Tally { vectors, copies, reach, divisor } = tally;
         let irregular = displacements.len() < Blocks::JOINED * vectors;
-        irregular.then(|| Blocks { of: datatype.clone(), unit, vectors, copies, reach })
+        irregular.then(|| Blocks { of: datatype.clone(), unit, vectors, copies, reach, divisor })
     }
 
     /// The number of children in all blocks.
@@ -276,8 +289,19 @@ impl Blocks {
     }
 
     /// The displacements of the first and of the last child, in the units of the node.
-    pub(super) fn reach(&self) -> [i64; 2] {
+    pub(crate) fn reach(&self) -> [i64; 2] {
         self.reach
+    }
+
+    /// The greatest common divisor of the blocks' lengths. `None` if a block adjoins the one
+    /// before, or if the divisor isn't obvious.
+    pub(crate) fn divisor(&self) -> Option<u64> {
+        self.divisor
+    }
+
+    /// The number of blocks.
+    pub(crate) fn len(&self) -> usize {
+        lists(&self.of).map_or(0, |(_, displacements)| displacements.len())
     }
 
     /// The displacement and the length of each block.
@@ -355,42 +379,61 @@ struct Tally {
     vectors: usize,
     copies: u64,
     reach: [i64; 2],
+    divisor: Option<u64>,
 }
 
-/// Totals over blocks of a displacement and a length. `None` if a block is empty or a number is so
-/// large that a product could exceed 64 bits.
+/// Totals over blocks of a displacement and a length. `None` if a block is empty, if children don't
+/// lie in ascending order, or if a number is so large that a product could exceed 64 bits.
 ///
 /// A branch that depends on the blocks would be predicted wrongly for each irregular one, so there
-/// is none in the loop (docs/tuning.md, "Walks over blocks").
+/// is none in the loops. Totals that don't need the order of the blocks have loops of their own,
+/// which take vector instructions (docs/tuning.md, "Walks over blocks").
 #[inline(always)]
-fn tally(blocks: impl ExactSizeIterator<Item = (i64, i64)>, unit: i64, step: i64) -> Option<Tally> {
+fn tally(
+    displacements: &[i64],
+    lengths: impl Iterator<Item = i64> + Clone,
+    unit: i64,
+    step: i64,
+) -> Option<Tally> {
     /// Products of two such numbers, and sums of two products, fit 64 bits. So does a sum of as
     /// many lengths as there can be blocks.
     const NEAR: i64 = 1 << 30;
     let near = |number: i64| (-NEAR..NEAR).contains(&number);
-    if !near(unit) || !near(step) || blocks.len() >= NEAR as usize {
+    if !near(unit) || !(1..NEAR).contains(&step) || displacements.len() >= NEAR as usize {
         return None;
     }
-    let (mut vectors, mut copies, mut bits, mut shortest) = (0, 0u64, 0u64, i64::MAX);
+    let places = displacements.iter().fold(0, |bits, at| bits | at.wrapping_add(NEAR) as u64);
+    let sizes = lengths.clone().fold(0, |bits, length| bits | length as u64);
+    let copies = lengths.clone().fold(0, |sum: u64, length| sum.wrapping_add(length as u64));
+    let (shortest, longest) = lengths
+        .clone()
+        .fold((i64::MAX, 0), |(least, most), length| (length.min(least), length.max(most)));
+    if places >= 2 * NEAR as u64 || sizes >= NEAR as u64 || shortest < 1 {
+        return None;
+    }
+    let (mut vectors, mut adjoin) = (0, false);
     let (mut least, mut greatest) = (i64::MAX, i64::MIN);
-    // The block before, its distance to the one before it, and whether it begins a vector.
-    let (mut place, mut size, mut stride, mut begins) = (0i64, -1, 0i64, false);
-    for (at, length) in blocks {
-        bits |= at.unsigned_abs() | length as u64;
-        shortest = length.min(shortest);
-        let first = at.wrapping_mul(unit);
-        let last = first.wrapping_add((length.wrapping_sub(1)).wrapping_mul(step));
-        least = least.min(first).min(last);
-        greatest = greatest.max(first).max(last);
-        copies = copies.wrapping_add(length as u64);
+    // The block before: its place and its end, its distance to the one before it, and whether it
+    // begins a vector.
+    let (mut place, mut end, mut size, mut stride, mut begins) = (0, i64::MIN, -1, 0, false);
+    for (at, length) in displacements.iter().zip(lengths) {
+        let first = at * unit;
+        adjoin |= end == first;
+        end = first + length * step;
+        (least, greatest) = (least.min(first), greatest.max(end));
         // The condition of `Vector::join`.
-        let distance = first.wrapping_sub(place);
+        let distance = first - place;
         let joins = (length == size) & (begins | (distance == stride));
         vectors += usize::from(!joins);
         (place, size, stride, begins) = (first, length, distance, !joins);
     }
-    let fits = bits < NEAR as u64 && shortest > 0;
-    fits.then_some(Tally { vectors, copies, reach: [least, greatest] })
+    let divisor = (shortest == 1 || shortest == longest).then_some(shortest as u64);
+    Some(Tally {
+        vectors,
+        copies,
+        reach: [least, greatest - step],
+        divisor: divisor.filter(|_| !adjoin),
+    })
 }
 
 /// The number of children in `vectors`.

@@ -192,47 +192,47 @@ impl Offsets {
 
 /// An offset table under construction.
 pub(crate) struct OffsetsBuilder {
+    /// The offsets, and zeros behind them.
     offsets: Vec<i64>,
-    least: i64,
-    greatest: i64,
+    len: usize,
 }
 
 impl OffsetsBuilder {
     /// The offsets that are written at once.
     pub(crate) const CHUNK: usize = 8;
 
-    /// An empty table with capacity for `offsets` offsets.
-    pub(crate) fn of(offsets: usize) -> OffsetsBuilder {
-        let offsets = Vec::with_capacity(offsets + OffsetsBuilder::CHUNK);
-        OffsetsBuilder { offsets, least: i64::MAX, greatest: i64::MIN }
+    /// An empty table with room for `most` offsets.
+    pub(crate) fn of(most: usize) -> OffsetsBuilder {
+        OffsetsBuilder { offsets: vec![0; most + OffsetsBuilder::CHUNK], len: 0 }
     }
 
-    /// Adds `count` offsets, `step` bytes apart and ascending.
+    /// Adds `count` offsets, `step` bytes apart. The table has room for them.
     ///
     /// Offsets are written by the chunk, which spares a mispredicted branch for each short run of
     /// irregular length (docs/tuning.md, "Walks over blocks").
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, first: i64, count: u64, step: i64) {
-        let last = first.wrapping_add(step.wrapping_mul(count as i64 - 1));
-        self.least = self.least.min(first);
-        self.greatest = self.greatest.max(last);
-        let end = self.offsets.len() + count as usize;
-        let mut offset = first;
-        while self.offsets.len() < end {
-            let chunk: [i64; OffsetsBuilder::CHUNK] =
-                std::array::from_fn(|at| offset.wrapping_add(step.wrapping_mul(at as i64)));
-            self.offsets.extend_from_slice(&chunk);
-            offset = offset.wrapping_add(step.wrapping_mul(chunk.len() as i64));
+        let end = self.len + count as usize;
+        let (mut at, mut offset) = (self.len, first);
+        while at < end {
+            let chunk = &mut self.offsets[at..][..OffsetsBuilder::CHUNK];
+            for (index, slot) in chunk.iter_mut().enumerate() {
+                *slot = offset.wrapping_add(step.wrapping_mul(index as i64));
+            }
+            at += OffsetsBuilder::CHUNK;
+            offset = offset.wrapping_add(step.wrapping_mul(OffsetsBuilder::CHUNK as i64));
         }
-        self.offsets.truncate(end);
+        self.len = end;
     }
 
-    pub(crate) fn finish(self) -> Offsets {
-        let OffsetsBuilder { offsets, least, greatest } = self;
-        match offsets.is_empty() {
-            true => Offsets::new(offsets),
-            false => Offsets { offsets, least, greatest },
-        }
+    /// The table. `reach` are the least and the greatest of the offsets.
+    pub(crate) fn finish(self, reach: [i64; 2]) -> Offsets {
+        let OffsetsBuilder { mut offsets, len } = self;
+        offsets.truncate(len);
+        let [least, greatest] = reach;
+        debug_assert_eq!(offsets.iter().min(), Some(&least));
+        debug_assert_eq!(offsets.iter().max(), Some(&greatest));
+        Offsets { offsets, least, greatest }
     }
 }
 
@@ -243,18 +243,26 @@ impl Kernel {
 
     /// The kernel for runs of `units` units of `conversion`.
     pub fn new(conversion: Conversion, units: u64) -> Kernel {
+        let mut kernel = Kernel { conversion, ..Kernel::NONE };
+        kernel.set_units(units);
+        kernel
+    }
+
+    /// Makes this the kernel for runs of `units` units of the same conversion.
+    #[inline]
+    pub(crate) fn set_units(&mut self, units: u64) {
         // Lengths beyond any memory saturate and then fail every bounds check.
         let bytes = |size: u8| match units.checked_mul(size.into()) {
             Some(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),
             None => i64::MAX,
         };
-        let (from_run, to_run) = (bytes(conversion.from_size()), bytes(conversion.to_size()));
-        let loops = match conversion {
-            Conversion::Copy => Some(loops::copy(from_run as u64)),
-            Conversion::Swap { unit } => Some(loops::swap(unit, from_run as u64)),
+        self.from_run = bytes(self.conversion.from_size());
+        self.to_run = bytes(self.conversion.to_size());
+        self.loops = match self.conversion {
+            Conversion::Copy => Some(loops::copy(self.from_run as u64)),
+            Conversion::Swap { unit } => Some(loops::swap(unit, self.from_run as u64)),
             _ => None,
         };
-        Kernel { conversion, from_run, to_run, loops }
     }
 
     /// The conversion.

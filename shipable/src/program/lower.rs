@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 use super::Program;
 use super::budget::Budget;
 use super::op::{Block, Item, Op, Ops};
-use super::runs::{Run, Runs, copied, regular};
+use super::runs::{Run, Runs, copied};
 use super::tables::{table, tabulate};
 use crate::arch::Architecture;
 use crate::basic::Leaf;
@@ -75,10 +75,6 @@ fn lower_within(
     let portable = form.tag() == Tag::Portable;
     let same = std::ptr::eq(memory, stream) || memory.same_representation(stream);
     let nodes = form.nodes();
-    if same && regular(nodes, layouts, portable, ops, budget)?.is_some() {
-        return Ok(());
-    }
-    ops.clear();
     // If the stream has the memory's representation, the bounds hold the sizes already.
     let sizes = if same { Vec::new() } else { layout::sizes(form.nodes(), stream)? };
     let mut children = Children { nodes, layouts, same, lowered: SmallVec::new() };

@@ -7,10 +7,11 @@
 use std::ops::Range;
 
 use super::cursor::{Cursor, Elements, Strip};
-use super::op::{Block, Body, Dim, Gather, Op, Table};
+use super::op::{Block, Body, Gather, Op, Table};
 use super::pack::ragged_runs;
 use super::{Program, copy};
 use crate::convert::Conversion;
+use crate::dims::Dim;
 use crate::error::Result;
 use crate::kernels::{Kernel, KernelError, Lane, Tabled};
 use crate::memory::{OutOfBounds, View, ViewMut};

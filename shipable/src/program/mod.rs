@@ -51,7 +51,9 @@ pub(crate) use pack::describe;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use crate::bounds::Bounds;
 use crate::error::{Error, Result};
+use crate::form::Regular;
 
 pub use crate::error::ConversionError;
 use op::{Body, Loop, Op};
@@ -96,6 +98,14 @@ impl Program {
         Program { body: Body::empty(), extent: 0, run: None, overlaps: OnceLock::new() }
     }
 
+    /// Fills an empty program with the runs of a regular type, whose bounds are `bounds`. The stream
+    /// has the memory's representation.
+    pub(crate) fn fill(&mut self, regular: &Regular, bounds: &Bounds) {
+        self.body.fill(regular, bounds);
+        self.extent = bounds.extent();
+        self.run = self.single_run();
+    }
+
     /// Computes what follows from the operations.
     fn settle(&mut self, extent: i64) {
         if let [Op::Loop(Loop { start: 0, count: 1, body, .. })] = &self.body.ops[..] {
@@ -106,10 +116,16 @@ impl Program {
             self.body.settle();
         }
         self.extent = extent;
-        self.run = match &*self.body.ops {
+        self.run = self.single_run();
+    }
+
+    /// The displacement of the only run, if it is copied.
+    #[inline]
+    fn single_run(&self) -> Option<i64> {
+        match &*self.body.ops {
             [Op::Block(block)] if block.is_copy() && block.runs() == 1 => Some(block.start),
             _ => None,
-        };
+        }
     }
 
     /// The bytes of one element in the packed stream.

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::basic::Leaf;
+use crate::bounds::Bounds;
 use crate::convert::Conversion;
+use crate::dims::{self, Dim, Dims, Repeated};
+use crate::form::Regular;
 use crate::kernels::{Kernel, Offsets};
 
 /// The conversion of a run's units. Packing applies it, and unpacking applies its reverse.
@@ -19,6 +22,9 @@ pub(crate) struct Item {
 }
 
 impl Item {
+    /// Bytes that are copied.
+    pub(crate) const COPY: Item = Item { pack: Conversion::Copy, leaf: None };
+
     pub(crate) fn is_copy(&self) -> bool {
         self.pack.is_copy()
     }
@@ -44,23 +50,11 @@ impl Item {
     }
 }
 
-/// One strided dimension: `count` repetitions, `stride` bytes of memory apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dim {
-    pub count: u64,
-    pub stride: i64,
-}
-
-impl Dim {
-    pub(crate) const ONE: Dim = Dim { count: 1, stride: 0 };
-}
-
 /// A run repeated in three strided dimensions. Unused dimensions come first and have count 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     pub start: i64,
-    /// The dimensions, from the outermost to the innermost.
-    pub dims: [Dim; 3],
+    pub dims: Dims,
     /// The kernel that packs a run. Its reverse unpacks one.
     pub kernel: Kernel,
     /// The datatype that error messages name, if a conversion can fail: see [`Item`].
@@ -86,7 +80,7 @@ impl Block {
     pub(crate) fn lengthen(&mut self, units: u64, items: u64) {
         self.units += units;
         self.items += items;
-        self.kernel = Kernel::new(self.kernel.conversion(), self.units);
+        self.kernel.set_units(self.units);
     }
 
     pub(crate) fn runs(&self) -> u64 {
@@ -117,13 +111,13 @@ impl Block {
     /// Repeats the block `count` times, `stride` bytes apart. Returns false, and changes nothing,
     /// if the result isn't a block.
     pub(crate) fn repeat(&mut self, count: u64, stride: i64) -> bool {
-        match self.dims.iter().position(|dim| dim.count > 1) {
-            None if u64::try_from(stride) == Ok(self.memory_run()) => {
+        let run = self.memory_run();
+        match dims::repeat(&mut self.dims, run, count, stride) {
+            Repeated::InDims => {}
+            Repeated::InRun(count) => {
                 self.lengthen(self.units * (count - 1), self.items * (count - 1));
             }
-            Some(outer) if continues(self.dims[outer], stride) => self.dims[outer].count *= count,
-            Some(0) => return false,
-            used => self.dims[used.unwrap_or(3) - 1] = Dim { count, stride },
+            Repeated::No => return false,
         }
         true
     }
@@ -131,7 +125,7 @@ impl Block {
 
 /// Adds a block to operations. It is filled where it stays: a block that was just written would be
 /// copied before its words have left the store buffer.
-#[inline]
+#[inline(always)]
 pub(crate) fn push_block(
     ops: &mut Ops,
     start: i64,
@@ -150,16 +144,14 @@ pub(crate) fn push_block(
     ops.push(Op::Block(EMPTY));
     let Some(Op::Block(block)) = ops.last_mut() else { unreachable!("a block was pushed") };
     block.start = start;
-    block.leaf = item.leaf;
     (block.units, block.items) = (units, items);
-    block.kernel = Kernel::new(item.pack, units);
+    if item == Item::COPY {
+        block.kernel.set_units(units);
+    } else {
+        block.leaf = item.leaf;
+        block.kernel = Kernel::new(item.pack, units);
+    }
     block
-}
-
-/// Whether repeating `dim` at `stride` continues it at an unchanged stride, so that the two
-/// dimensions are one.
-fn continues(dim: Dim, stride: i64) -> bool {
-    i128::from(dim.stride) * i128::from(dim.count) == i128::from(stride)
 }
 
 /// A table of runs at arbitrary offsets.
@@ -251,7 +243,7 @@ pub(crate) struct Loop {
 impl Loop {
     /// Whether repeating the loop at `stride` continues it at an unchanged stride.
     pub(crate) fn continues(&self, stride: i64) -> bool {
-        continues(Dim { count: self.count, stride: self.stride }, stride)
+        Dim { count: self.count, stride: self.stride }.continues(stride)
     }
 }
 
@@ -409,6 +401,30 @@ impl Body {
             slow: false,
             columnar: None,
         }
+    }
+
+    /// Fills an empty body with the runs of a regular type, which are copied. `bounds` are those of
+    /// the type.
+    pub(crate) fn fill(&mut self, regular: &Regular, bounds: &Bounds) {
+        let Regular { runs, dims } = regular;
+        self.later.reserve_exact(runs.len() - 1);
+        let mut end = OpStart { stream: 0, items: 0 };
+        for (index, run) in runs.iter().enumerate() {
+            if index > 0 {
+                self.later.push(end);
+            }
+            push_block(&mut self.ops, run.start, Item::COPY, run.bytes, run.items);
+            end.stream += run.bytes;
+            end.items += run.items;
+        }
+        if let [Op::Block(block)] = &mut *self.ops {
+            block.dims = *dims;
+            let copies = block.runs();
+            (end.stream, end.items) = (end.stream * copies, end.items * copies);
+        }
+        self.columnar = (runs.len() > 1).then_some(Columnar { tried: 0 });
+        (self.stream, self.items) = (end.stream, end.items);
+        self.reach = bounds.true_lb..bounds.true_ub;
     }
 
     /// Computes the totals from the operations.

@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 
 use super::Program;
 use super::cursor::{Cursor, Elements, Strip};
-use super::op::{Body, Dim, Gather, Op};
+use super::op::{Body, Gather, Op};
+use crate::dims::Dim;
 
 /// The runs that are listed before they are compared for the first time.
 const LISTED: usize = 1 << 20;

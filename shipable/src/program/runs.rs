@@ -1,99 +1,10 @@
-//! Runs, and the lowering of regular types: arrays of arrays of a leaf, and structs of leaves.
+//! Runs: sequences of leaves that adjoin, before they become operations.
 
-use super::budget::Budget;
-use super::op::{Block, Dim, Item, Op, Ops, push_block};
-use super::tables::TABLE;
+use super::op::{Block, Item, Ops, push_block};
 use crate::basic::{Leaf, Makeup};
 use crate::bounds::Bounds;
 use crate::convert::Conversion;
-use crate::error::Result;
-use crate::form::Node;
-use crate::form::vectors::{Stored, scaled};
-
-/// Lowers a form whose stream has the memory's representation, if its nodes are arrays of arrays of
-/// a leaf, or a struct of leaves. `None`, and any operations, if they aren't, or if they make more
-/// than blocks.
-///
-/// Most types are, and need none of the lists of [`lower`](super::lower()) (docs/tuning.md,
-/// "Regular types").
-pub(super) fn regular(
-    nodes: &[Node],
-    layouts: &[Bounds],
-    portable: bool,
-    ops: &mut Ops,
-    budget: &mut Budget,
-) -> Result<Option<()>> {
-    let run = |index: usize| match &nodes[index] {
-        Node::Leaf(leaf) => copied(*leaf, &layouts[index]),
-        _ => None,
-    };
-    let member_run = |child: u32, length: u64| {
-        let run = run(child as usize)?;
-        let adjoin = length == 1 || run.adjoins(layouts[child as usize].extent());
-        adjoin.then(|| run.times(length))
-    };
-    let are_leaves = |nodes: &[Node]| nodes.iter().all(|node| matches!(node, Node::Leaf(_)));
-    let mut runs = Runs { ops, last: None };
-    match nodes {
-        [leaves @ .., Node::Struct { members, .. }] if are_leaves(leaves) => {
-            for member in members {
-                let Some(run) = member_run(member.child, member.length) else { return Ok(None) };
-                runs.add(member.displacement, run);
-            }
-        }
-        [leaves @ .., Node::Simple { members }] if are_leaves(leaves) => {
-            let mut end = 0;
-            for member in members {
-                let layout = &layouts[member.child as usize];
-                let run = member_run(member.child, member.length).filter(|_| layout.is_plain());
-                let Some(run) = run else { return Ok(None) };
-                let place = layout.place_after(end);
-                end = run.end(place);
-                runs.add(place, run);
-            }
-        }
-        [Node::Leaf(_)] => {
-            let Some(run) = run(0) else { return Ok(None) };
-            run.push(runs.ops, 0, 1, 0);
-        }
-        [Node::Leaf(_), arrays @ ..] => {
-            let Some(run) = run(0) else { return Ok(None) };
-            let ops = &mut *runs.ops;
-            for (index, node) in arrays.iter().enumerate() {
-                let Node::Array { child, vectors, .. } = node else { return Ok(None) };
-                let Stored::Vectors([vector]) = vectors.stored() else { return Ok(None) };
-                if *child as usize != index {
-                    return Ok(None);
-                }
-                let extent = layouts[index].extent();
-                let unit = if portable { extent } else { 1 };
-                let start = scaled(vector.displacement, unit)?;
-                let stride = scaled(vector.stride, unit)?;
-                if ops.is_empty() {
-                    run.push(ops, start, vector.length, extent);
-                }
-                let Some(Op::Block(block)) = ops.first_mut() else { return Ok(None) };
-                if index > 0 {
-                    if vector.length != 1 && !block.repeat(vector.length, extent) {
-                        return Ok(None);
-                    }
-                    block.start = block.start.wrapping_add(start);
-                }
-                if vector.count != 1 && !block.repeat(vector.count, stride) {
-                    return Ok(None);
-                }
-            }
-        }
-        _ => return Ok(None),
-    }
-    runs.finish();
-    // Long sequences of runs become a table.
-    if runs.ops.len() >= TABLE {
-        return Ok(None);
-    }
-    budget.take::<Op>(runs.ops.len())?;
-    Ok(Some(()))
-}
+use crate::dims::Dim;
 
 /// Adds runs to operations, and joins those that adjoin.
 pub(super) struct Runs<'a> {

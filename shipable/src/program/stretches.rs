@@ -1,7 +1,8 @@
 //! The memory that a program reaches, as strided stretches or as single runs.
 
 use super::Program;
-use super::op::{Body, Dim, Op};
+use super::op::{Body, Op};
+use crate::dims::Dim;
 
 /// A run of bytes of memory, repeated in strided dimensions.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,9 @@
 use super::Program;
 use super::cursor::{Elements, Strip};
 use super::mirror::MemoryOrder;
-use super::op::{Dim, Op};
+use super::op::Op;
 use crate::convert::Conversion;
+use crate::dims::Dim;
 use crate::kernels::{Kernel, Lane, Transfer};
 use crate::memory::{OutOfBounds, View, ViewMut};
 

@@ -1,5 +1,6 @@
 //! Tables: long sequences of runs at irregular places, as one operation.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -7,11 +8,14 @@ use smallvec::SmallVec;
 use super::budget::Budget;
 use super::op::{Block, Gather, Item, Op, Ops, RaggedRun, Table};
 use crate::error::Result;
+use crate::form::Regular;
 use crate::form::vectors::{Blocks, Stored, Vectors};
 use crate::kernels::{Kernel, OffsetsBuilder};
 
 /// The shortest sequence of runs that becomes a table.
 pub(super) const TABLE: usize = 8;
+
+const _: () = assert!(Regular::RUNS < TABLE);
 
 /// Makes a table directly from vectors of few blocks, or a single run if all adjoin. Returns
 /// `None` if it can't.
@@ -42,6 +46,9 @@ pub(super) fn table(
                 return Ok(None);
             }
             let places = blocks.iter().map(move |(at, length)| (at.wrapping_mul(unit), length));
+            if let (true, [part], Some(divisor)) = (adjoins, &parts[..], blocks.divisor()) {
+                return apart(part, blocks, divisor, places, unit, budget).map(Some);
+            }
             tabled(&parts, places, blocks.copies(), budget).map(Some)
         }
         Stored::Vectors(vectors) => {
@@ -93,6 +100,34 @@ fn tabled(
     }
 }
 
+/// A table of blocks of a child that is one run. The children of a block adjoin, and no block
+/// adjoins the one before, so the blocks are the runs. The totals of their constructor are those of
+/// the table, which spares a walk over them.
+fn apart(
+    part: &Block,
+    blocks: &Blocks,
+    divisor: u64,
+    mut places: impl Iterator<Item = (i64, u64)> + Clone,
+    unit: i64,
+    budget: &mut Budget,
+) -> Result<Op> {
+    let item = part.item();
+    let all = places.clone();
+    let first = places.next().map_or(0, |(at, _)| at);
+    let [least, last] = blocks.reach().map(|at| at.wrapping_mul(unit).wrapping_sub(first));
+    let tally = Tally {
+        start: first.wrapping_add(part.start),
+        runs: blocks.len() as u64,
+        units: part.units * blocks.copies(),
+        step: part.units * divisor,
+        reach: least..last.wrapping_add(part.memory_run() as i64),
+    };
+    let items = blocks.copies() * part.items;
+    let (start, units) = (part.start, part.units);
+    let runs = all.map(move |(at, length)| (at.wrapping_add(start), units * length));
+    filled(item, &tally, items, budget, runs, true)
+}
+
 /// Turns long sequences of runs from index `from` on into tables, where their conversions agree.
 pub(super) fn tabulate(ops: &mut Ops, from: usize, budget: &mut Budget) -> Result<()> {
     if ops.len() - from < TABLE {
@@ -132,36 +167,83 @@ fn gather(
     items: u64,
     budget: &mut Budget,
 ) -> Result<Op> {
-    let (memory, stream) = (item.memory(), item.stream());
-    let mut start = None;
-    // `step` is the greatest common divisor of the runs. Most are a power of two, of which a run is
-    // a multiple if it has none of the bits of `rest`.
-    let (mut all, mut units, mut step, mut rest) = (0u64, 0u64, 0u64, u64::MAX);
-    let (mut least, mut greatest) = (0i64, 0i64);
-    joined(runs.clone(), memory, |offset, run| {
-        let offset = offset.wrapping_sub(*start.get_or_insert(offset));
-        least = least.min(offset);
-        greatest = greatest.max(offset.wrapping_add((run * memory) as i64));
-        (all, units) = (all + 1, units + run);
-        if run & rest != 0 {
-            step = gcd(run, step);
-            rest = if step.is_power_of_two() { step - 1 } else { u64::MAX };
-        }
-    });
-    let start = start.unwrap_or(0);
-    if all == 1 {
-        return Ok(Op::Block(Block::run(start, item, units, items)));
+    let memory = item.memory();
+    let tally = Tally::of(runs.clone(), memory);
+    if tally.runs == 1 {
+        return Ok(Op::Block(Block::run(tally.start, item, tally.units, items)));
     }
+    filled(item, &tally, items, budget, runs, false)
+}
+
+/// Totals over the runs of a table.
+struct Tally {
+    /// The displacement of the first run.
+    start: i64,
+    runs: u64,
+    units: u64,
+    /// The greatest common divisor of the runs' units.
+    step: u64,
+    /// The memory from the first byte to past the last one, relative to `start`.
+    reach: Range<i64>,
+}
+
+impl Tally {
+    /// Totals over runs, which are joined if they adjoin. A unit takes `memory` bytes.
+    fn of(runs: impl Iterator<Item = (i64, u64)>, memory: u64) -> Tally {
+        let mut start = None;
+        // Most steps are a power of two, of which a run is a multiple if it has none of the bits of
+        // `rest`.
+        let (mut all, mut units, mut step, mut rest) = (0u64, 0u64, 0u64, u64::MAX);
+        let (mut least, mut greatest) = (0i64, 0i64);
+        joined(runs, memory, |offset, run| {
+            let offset = offset.wrapping_sub(*start.get_or_insert(offset));
+            least = least.min(offset);
+            greatest = greatest.max(offset.wrapping_add((run * memory) as i64));
+            (all, units) = (all + 1, units + run);
+            if run & rest != 0 {
+                step = gcd(run, step);
+                rest = if step.is_power_of_two() { step - 1 } else { u64::MAX };
+            }
+        });
+        let start = start.unwrap_or(0);
+        Tally { start, runs: all, units, step, reach: least..greatest }
+    }
+}
+
+/// The table of several runs, each an offset and a number of units. Runs that adjoin are joined; if
+/// `is_apart`, none do.
+fn filled(
+    item: Item,
+    tally: &Tally,
+    items: u64,
+    budget: &mut Budget,
+    runs: impl Iterator<Item = (i64, u64)>,
+    is_apart: bool,
+) -> Result<Op> {
+    let (memory, stream) = (item.memory(), item.stream());
+    let Tally { start, runs: all, units, step, ref reach } = *tally;
     let parts = units / step;
     let (table, kernel) = if parts <= EXPANSION * all && (parts <= CUT || parts <= 2 * all) {
         // Cut the runs into parts of equal length. The kernel for even tables more than makes up
         // for the additional parts.
         budget.take::<i64>(parts as usize + OffsetsBuilder::CHUNK)?;
         let mut offsets = OffsetsBuilder::of(parts as usize);
-        joined(runs, memory, |offset, run| {
-            offsets.add(offset.wrapping_sub(start), run / step, (step * memory) as i64);
-        });
-        (Table::Even { offsets: Arc::new(offsets.finish()) }, Kernel::new(item.pack, step))
+        let bytes = (step * memory) as i64;
+        match (is_apart, step.is_power_of_two()) {
+            // Most tables of many blocks. A shift is faster than a division, and a loop that calls
+            // no closure keeps its state in registers.
+            (true, true) => {
+                let shift = step.trailing_zeros();
+                for (offset, run) in runs {
+                    offsets.add(offset.wrapping_sub(start), run >> shift, bytes);
+                }
+            }
+            _ => joined(runs, memory, |offset, run| {
+                offsets.add(offset.wrapping_sub(start), run / step, bytes);
+            }),
+        }
+        let offsets = offsets.finish([reach.start, reach.end.wrapping_sub(bytes)]);
+        (Table::Even { offsets: Arc::new(offsets) }, Kernel::new(item.pack, step))
     } else {
         budget.take::<RaggedRun>(all as usize)?;
         let (mut ragged, mut position) = (Vec::with_capacity(all as usize), 0);
@@ -171,8 +253,8 @@ fn gather(
         });
         (Table::Ragged { runs: ragged.into() }, Kernel::new(item.pack, 1))
     };
-    let (leaf, stream) = (item.leaf, units * stream);
-    Ok(Op::Gather(Gather { start, table, kernel, leaf, stream, items, reach: least..greatest }))
+    let (leaf, stream, reach) = (item.leaf, units * stream, reach.clone());
+    Ok(Op::Gather(Gather { start, table, kernel, leaf, stream, items, reach }))
 }
 
 /// Passes each run to `each`, after joining runs that adjoin. A unit takes `memory` bytes.
