@@ -29,6 +29,7 @@ use super::output::{OutputStream, write_piece};
 use super::process::{Descriptors, Process, Session};
 use super::program::obstacle;
 use super::server::{LINE_LIMIT, Lines};
+use super::stacks::Stacks;
 use crate::job::pmi::{JOIN, joined};
 use crate::job::{Secret, env};
 
@@ -45,6 +46,7 @@ pub(super) struct LocalRanks {
     /// [`Event::Started`] of each rank, until it is taken.
     started: Vec<Event>,
     input: Input,
+    stacks: Stacks,
 }
 
 /// What all ranks of the host are started with.
@@ -96,6 +98,8 @@ pub(super) enum LocalSource {
     Connection(usize),
     End(usize),
     Input,
+    /// The debugger of a rank.
+    Debugger(u32),
 }
 
 impl LocalRanks {
@@ -125,6 +129,7 @@ impl LocalRanks {
             },
             started: Vec::new(),
             input: Input::default(),
+            stacks: Stacks::default(),
         };
         for like in orders.members.chunk_by(|a, b| a.program == b.program) {
             check_program(orders, &like[0])?;
@@ -186,14 +191,19 @@ impl LocalRanks {
         // An agent has no terminal that could signal the whole process group of a rank.
         let session = if place.is_agent { Session::OwnGroup } else { Session::Launcher };
         let inherited = [theirs.as_fd()];
-        let mut process =
-            Process::start(&mut command, &inherited, place.descriptors, session, cores).map_err(
-                |source| Error::Start {
-                    part: member.part as usize + 1,
-                    program: program.path.clone(),
-                    source: explained(source, &program.path),
-                },
-            )?;
+        let mut process = Process::start(
+            &mut command,
+            &inherited,
+            place.descriptors,
+            session,
+            cores,
+            orders.stacks,
+        )
+        .map_err(|source| Error::Start {
+            part: member.part as usize + 1,
+            program: program.path.clone(),
+            source: explained(source, &program.path),
+        })?;
         let child = process.child();
         if let Some(pipe) = child.stdin.take() {
             self.input.pipe = Some(pipe);
@@ -243,6 +253,9 @@ impl LocalRanks {
             }
             _ => {}
         }
+        for (rank, descriptor) in self.stacks.descriptors() {
+            watch(LocalSource::Debugger(rank), descriptor, readable);
+        }
     }
 
     /// Handles the readiness of `source` and appends the resulting events.
@@ -267,6 +280,10 @@ impl LocalRanks {
             LocalSource::End(index) => self.handle_end(index, events),
             LocalSource::Input => {
                 self.feed(events);
+                Ok(())
+            }
+            LocalSource::Debugger(rank) => {
+                self.stacks.handle(rank, events);
                 Ok(())
             }
         }
@@ -353,6 +370,13 @@ impl LocalRanks {
             }
             Command::Input(bytes) => self.input.waiting.extend_from_slice(&bytes),
             Command::Taken(_) => {} // flow control is the agent's task
+            Command::Stacks => {
+                let living = self
+                    .ranks
+                    .iter()
+                    .filter_map(|rank| Some((rank.rank, rank.process.as_ref()?.pid())));
+                self.stacks.ask(living);
+            }
         }
     }
 

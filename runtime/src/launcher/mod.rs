@@ -43,6 +43,7 @@ mod process;
 mod program;
 mod remote;
 mod server;
+mod stacks;
 mod supervisor;
 mod watchdog;
 
@@ -125,6 +126,9 @@ pub struct Job {
     /// The time that ranks may spend in one call without progress before the launcher reports which
     /// rank waits for which; `None`: no reports.
     pub watchdog: Option<Duration>,
+    /// Whether a timeout and a report of the watchdog print the stacks of all ranks. A debugger of
+    /// the host reads them (gdb or eu-stack), and stops each rank meanwhile.
+    pub stacks: bool,
 }
 
 /// A host and the number of ranks that it takes.

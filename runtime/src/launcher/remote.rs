@@ -90,7 +90,7 @@ impl RemoteRanks {
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // The launcher forwards the terminal's signals to the ranks. In the launcher's session they
         // would end ssh directly.
-        let started = Process::start(&mut program, &[], descriptors, Session::Own, None);
+        let started = Process::start(&mut program, &[], descriptors, Session::Own, None, false);
         let name = host.name.to_string_lossy().into_owned();
         let mut process = started.map_err(|source| Error::StartHost {
             host: name.clone(),
