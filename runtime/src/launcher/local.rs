@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
 
 use longshore_transport::{JobState, Note, RankState, Segment};
 use nix::errno::Errno;
@@ -24,6 +24,7 @@ use nix::unistd::{AccessFlags, access, pipe2};
 use super::Error;
 use super::binding::{Cores, Machine};
 use super::core_file;
+use super::limits;
 use super::message::{Command, Event, Member, Orders};
 use super::output::{OutputStream, write_piece};
 use super::process::{Descriptors, Process, Session};
@@ -47,6 +48,8 @@ pub(super) struct LocalRanks {
     started: Vec<Event>,
     input: Input,
     stacks: Stacks,
+    /// The processes of the control group that the kernel had killed for its memory at the start.
+    kills: u64,
 }
 
 /// What all ranks of the host are started with.
@@ -130,6 +133,7 @@ impl LocalRanks {
             started: Vec::new(),
             input: Input::default(),
             stacks: Stacks::default(),
+            kills: limits::kills(),
         };
         for like in orders.members.chunk_by(|a, b| a.program == b.program) {
             check_program(orders, &like[0])?;
@@ -311,10 +315,20 @@ impl LocalRanks {
             status: status.into_raw(),
             note: self.share.segment.noted(rank),
             first_dead: self.share.segment.first_dead(),
-            core: (status.signal().filter(|_| status.core_dumped()))
-                .map(|signal| core_file::describe(pid, signal, &self.folder)),
+            core: self.explain(pid, status),
         });
         Ok(())
+    }
+
+    /// What there is to know about a process's end by a signal: its core file, or the limit for
+    /// which the kernel may have killed it.
+    fn explain(&self, pid: u32, status: ExitStatus) -> Option<String> {
+        let signal = status.signal()?;
+        match status.core_dumped() {
+            true => Some(core_file::describe(pid, signal, &self.folder)),
+            false if signal == Signal::SIGKILL as i32 => limits::explain(self.kills),
+            false => None,
+        }
     }
 
     /// Writes waiting input to rank 0. If the write fails, the rest of the input is dropped.

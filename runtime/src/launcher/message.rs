@@ -140,7 +140,7 @@ pub(super) enum Event {
         note: Note,
         /// The rank, of any host, that was the first to die as far as this host knows.
         first_dead: Option<u32>,
-        /// Where the core file is, if the kernel wrote one.
+        /// Where the core file is, if the kernel wrote one, or why the kernel killed the process.
         core: Option<String>,
     },
     /// A rank's note, after it changed.

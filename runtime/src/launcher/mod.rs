@@ -35,6 +35,7 @@ mod core_file;
 #[cfg(fuzzing)]
 mod fuzzing;
 mod guard;
+mod limits;
 mod local;
 mod message;
 mod output;
@@ -58,6 +59,7 @@ pub use binding::{Binding, Processors};
 #[cfg(fuzzing)]
 pub use fuzzing::Launcher;
 pub use guard::{Control, guarded, is_ignored};
+pub use limits::Limits;
 
 use crate::job::{Checking, OnDeath, Progress, Routes};
 

@@ -90,7 +90,7 @@ struct Rank {
     stderr: Lines,
     /// The rank exited with 0 and had not called init.
     absent: bool,
-    /// Where its core file is.
+    /// Where its core file is, or why the kernel killed it.
     core: Option<String>,
     /// Its stacks were asked for, and aren't there yet.
     untraced: bool,
