@@ -28,6 +28,7 @@
 //! A rank's environment gets the variables in [`job::env`](crate::job::env). Rank 0 inherits the
 //! launcher's standard input; the standard input of every other rank is empty.
 
+mod advice;
 mod agent;
 mod binding;
 mod cause;
@@ -184,7 +185,7 @@ impl Part {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No part has a rank.
-    #[error("a job needs at least one rank")]
+    #[error("a job needs at least one rank: give -n a number above 0")]
     Empty,
     /// The job has more ranks than its hosts take.
     #[error(
@@ -197,7 +198,7 @@ pub enum Error {
         room: u32,
     },
     /// The start command of a host can't be run.
-    #[error("host {host}: can't run {}: {source}", command.to_string_lossy())]
+    #[error("host {host}: can't run {}: {source}; --start names another start command", command.to_string_lossy())]
     StartHost {
         /// The host.
         host: String,
@@ -218,7 +219,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file for the output of a rank can't be made.
-    #[error("can't write the output of ranks to {}: {source}", path.display())]
+    #[error("can't write the output of ranks to {}: {source}; --output names another folder", path.display())]
     Output {
         /// The file or the folder.
         path: PathBuf,
@@ -226,7 +227,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A program can't be started.
-    #[error("part {part}: can't start {}: {source}", program.to_string_lossy())]
+    #[error("part {part}: can't start {}: {source}{}", program.to_string_lossy(), advice::of_program(source))]
     Start {
         /// The number of the job's part, from 1.
         part: usize,
@@ -236,10 +237,10 @@ pub enum Error {
         source: io::Error,
     },
     /// The segment that the ranks share can't be created.
-    #[error("the job's shared segment: {0}")]
+    #[error("the job's shared segment: {0}{advice}", advice = advice::of_segment(.0))]
     Segment(#[from] longshore_transport::SegmentError),
     /// A system call of the launcher failed.
-    #[error("starting and watching the ranks: {0}")]
+    #[error("starting and watching the ranks: {0}{advice}", advice = advice::of_call(.0))]
     System(#[from] io::Error),
 }
 
