@@ -56,8 +56,8 @@ cross_row() {
 examples() { basename -s .rs examples/src/bin/*.rs | grep -vx make-shipments; }
 
 # Sets WORKSPACE: the arguments with which every step builds and tests the workspace, for this
-# machine and for the architectures that are named. They include views of ndarray, and the link over
-# libfabric if libfabric is there. All steps have the same features, since cargo compiles nearly everything
+# machine and for the architectures that are named. They include views of ndarray. If libfabric is
+# there, they include the link over it. All steps have the same features, since cargo compiles nearly everything
 # again for others.
 workspace() {
     local architecture settings

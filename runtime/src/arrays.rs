@@ -19,7 +19,8 @@ use crate::origin::{Destination, Origin, What};
 use crate::rank::Rank;
 use crate::types::{ElementType, Type};
 
-/// An [`ArrayView`] as the origin of calls, made by [`Rank::view`]. A reference to it is the origin.
+/// An [`ArrayView`] as the origin of calls, made by [`Rank::view`]. A reference to it is the
+/// origin.
 pub struct View<'a> {
     loan: Loan<'a>,
     selection: Selection,

@@ -1,4 +1,4 @@
-//! What to do about a system's error that keeps a job from starting.
+//! Advice about system errors that keep a job from starting.
 
 use std::io;
 

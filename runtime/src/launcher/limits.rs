@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the control group of this process allows. `None`: no limit.
+/// The limits of this process's control group. `None`: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
     /// The processors whose time all processes of the group may use together.
@@ -20,13 +20,13 @@ pub struct Limits {
 struct Groups {
     /// The mount point of version 2, and the group's path below it.
     unified: Option<(PathBuf, PathBuf)>,
-    /// The same for the controllers `cpu` and `memory` of version 1.
+    /// The mount points and paths of the controllers `cpu` and `memory` of version 1.
     cpu: Option<(PathBuf, PathBuf)>,
     memory: Option<(PathBuf, PathBuf)>,
 }
 
 impl Limits {
-    /// Reads the limits. What can't be read is no limit.
+    /// Reads the limits. A file that can't be read is no limit.
     ///
     /// ```
     /// let limits = longshore::launcher::Limits::read();
@@ -42,8 +42,8 @@ pub(super) fn kills() -> u64 {
     Groups::of_this_process().kills()
 }
 
-/// A text for the death of a rank by SIGKILL, if the group's memory limit may be the reason: the
-/// kernel has killed processes since there were `kills`.
+/// A text for the death of a rank by SIGKILL, if the group's memory limit may be the reason. It is
+/// if the kernel has killed more than `kills_before` processes.
 pub(super) fn explain(kills_before: u64) -> Option<String> {
     let groups = Groups::of_this_process();
     (groups.kills() > kills_before).then(|| {

@@ -1,9 +1,9 @@
 //! The stacks of this host's ranks, for a report of a job that hangs.
 //!
-//! A debugger that the system has reads them: gdb, or eu-stack of elfutils. It works for programs in
-//! any language, and a rank needs no handler, which could wait for a lock that the hang holds. The
-//! debugger stops the rank for as long as it reads. Without a debugger, or if it isn't allowed to
-//! attach, the state of each thread comes from /proc.
+//! A debugger of the system reads them: gdb, or eu-stack of elfutils. It works for programs in any
+//! language. A rank needs no handler, which could wait for a lock that the hang holds. The debugger
+//! stops the rank for as long as it reads. Without a debugger, or if it isn't allowed to attach,
+//! the state of each thread comes from /proc.
 //!
 //! Few debuggers run at a time ([`AT_A_TIME`]), since each reads the program's debug information.
 

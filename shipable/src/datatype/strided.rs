@@ -22,10 +22,10 @@ impl Datatype {
     /// Strides are in extents of the child, and may be zero or negative. Displacement 0 is the
     /// element whose indices are all 0.
     ///
-    /// The type is portable if the child is. It is a contiguous type, a vector, a subarray or nested
-    /// vectors where one of them has this layout. Otherwise it lists a displacement for each
-    /// element, or for each run of adjacent elements. A subarray's extent is that of the whole
-    /// array; do not rely on the extent of this type.
+    /// The type is portable if the child is. It is a contiguous type, a vector, a subarray or
+    /// nested vectors where one of them has this layout. Otherwise it lists a displacement for
+    /// each element, or for each run of adjacent elements. Don't rely on the extent of this type:
+    /// a subarray's is that of the whole array.
     ///
     /// MPI has no such constructor. The crate ndarray describes its arrays by the same numbers.
     ///

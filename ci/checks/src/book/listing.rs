@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::read;
 use crate::prose::sources;
 
-/// The address of the page of a file or folder of the project. Only names of folders, and those of
-/// files in no language, have no dot: such a file is told from a folder by a look at it.
+/// The address of the page of a file or folder of the project. A name with a dot is a file's; the
+/// file system decides about any other.
 pub fn address(path: &Path) -> String {
     let has_lines = path.extension().is_some() || path.is_file();
     match has_lines {

@@ -1,8 +1,9 @@
-//! The book: the project's pages as mdbook takes them, and the links of what mdbook makes of them.
+//! The book: the project's pages as mdbook takes them, and the links of the finished book.
 //!
 //! [`stage`] copies the pages that `docs/book/SUMMARY.md` names to a folder, at the places that
-//! they have in the project. Links to files that are no pages would lead out of the book, so they
-//! get a page of their own ([`listing`]); a link to a crate's `lib.rs` leads to its documentation. [`check`] follows the links of the finished book.
+//! they have in the project. Links to other files would lead out of the book. So each of these
+//! files gets a page ([`listing`]), and a link to a crate's `lib.rs` leads to its documentation.
+//! [`check`] follows the links of the finished book.
 
 mod html;
 mod listing;
