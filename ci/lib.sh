@@ -57,8 +57,8 @@ examples() { basename -s .rs examples/src/bin/*.rs | grep -vx make-shipments; }
 
 # Sets WORKSPACE: the arguments with which every step builds and tests the workspace, for this
 # machine and for the architectures that are named. They include views of ndarray. If libfabric is
-# there, they include the link over it. All steps have the same features, since cargo compiles nearly everything
-# again for others.
+# there, they include the link over it. All steps have the same features, since cargo compiles
+# nearly everything again for others.
 workspace() {
     local architecture settings
     WORKSPACE=(--workspace --locked --features longshore/ndarray)
