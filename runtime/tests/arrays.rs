@@ -3,7 +3,10 @@
 
 mod support;
 
+use std::time::Duration;
+
 use longshore::job::Routes;
+use longshore::launcher::{self, Control, Job, Part};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{Architecture, Class, Datatype, Info, Op, Rank, Shipable, Window, arrays::layout};
 use ndarray::{Array1, Array2, Array3, ArrayD, Axis, IxDyn, s};
@@ -26,35 +29,66 @@ fn cube(rank: i32) -> Array3<f64> {
     Array3::from_shape_fn((3, 4, 5), number)
 }
 
+/// Each rank sends views of an array to the next rank.
+fn exchange(rank: Rank) {
+    let world = rank.world();
+    let (me, size) = (world.rank(), world.size());
+    let (right, left) = ((me + 1) % size, (me + size - 1) % size);
+    let (mine, theirs) = (cube(me), cube(left));
+    let mut room = Array3::<f64>::zeros((3, 4, 5));
+    macro_rules! exchange {
+        ($slice:expr) => {
+            let from = rank.view(mine.slice($slice)).unwrap();
+            room.fill(-1.0);
+            let mut to = rank.view_mut(room.slice_mut($slice)).unwrap();
+            world.sendrecv((&from, right, 0), (&mut to, left, 0)).unwrap();
+            assert_eq!(room.slice($slice), theirs.slice($slice));
+            let expected = theirs.slice($slice).len();
+            assert_eq!(room.iter().filter(|value| **value != -1.0).count(), expected);
+        };
+    }
+    exchange!(s![.., .., ..]);
+    exchange!(s![1, .., ..]);
+    exchange!(s![.., 2, ..]);
+    exchange!(s![.., .., 4]);
+    exchange!(s![..;2, 1..3, ..;-2]);
+    exchange!(s![..;-1, ..;-1, ..;-1]);
+    exchange!(s![1..1, .., ..]);
+    exchange!(s![2, 3, 4]);
+    rank.finalize().unwrap();
+}
+
 #[test]
 fn views_of_any_strides_are_sent_and_received() {
-    everywhere(|rank| {
-        let world = rank.world();
-        let (me, size) = (world.rank(), world.size());
-        let (right, left) = ((me + 1) % size, (me + size - 1) % size);
-        let (mine, theirs) = (cube(me), cube(left));
-        let mut room = Array3::<f64>::zeros((3, 4, 5));
-        macro_rules! exchange {
-            ($slice:expr) => {
-                let from = rank.view(mine.slice($slice)).unwrap();
-                room.fill(-1.0);
-                let mut to = rank.view_mut(room.slice_mut($slice)).unwrap();
-                world.sendrecv((&from, right, 0), (&mut to, left, 0)).unwrap();
-                assert_eq!(room.slice($slice), theirs.slice($slice));
-                let expected = theirs.slice($slice).len();
-                assert_eq!(room.iter().filter(|value| **value != -1.0).count(), expected);
-            };
-        }
-        exchange!(s![.., .., ..]);
-        exchange!(s![1, .., ..]);
-        exchange!(s![.., 2, ..]);
-        exchange!(s![.., .., 4]);
-        exchange!(s![..;2, 1..3, ..;-2]);
-        exchange!(s![..;-1, ..;-1, ..;-1]);
-        exchange!(s![1..1, .., ..]);
-        exchange!(s![2, 3, 4]);
-        rank.finalize().unwrap();
-    });
+    everywhere(exchange);
+}
+
+/// The variable that makes this program a rank of a job.
+const RANK: &str = "ARRAYS_RANK";
+
+/// A rank in a process of its own. Without its variable it does nothing.
+#[test]
+fn rank_of_a_job() {
+    if std::env::var_os(RANK).is_some() {
+        exchange(longshore::init().unwrap());
+    }
+}
+
+#[test]
+fn views_are_sent_between_processes() {
+    let words = ["--exact", "rank_of_a_job", "--nocapture", "-q"];
+    for archs in [vec![], vec!["native".to_owned(), "s390x".to_owned(), "i686".to_owned()]] {
+        let part = Part {
+            ranks: 3,
+            arguments: words.map(Into::into).to_vec(),
+            environment: vec![(RANK.into(), "1".into())],
+            archs,
+            ..Part::new(std::env::current_exe().unwrap())
+        };
+        let timeout = Some(Duration::from_secs(60));
+        let job = Job { parts: vec![part], timeout, ..Job::default() };
+        assert_eq!(launcher::run(&job, &Control::none()).unwrap(), 0);
+    }
 }
 
 #[test]
