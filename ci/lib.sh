@@ -56,12 +56,12 @@ cross_row() {
 examples() { basename -s .rs examples/src/bin/*.rs | grep -vx make-shipments; }
 
 # Sets WORKSPACE: the arguments with which every step builds and tests the workspace, for this
-# machine and for the architectures that are named. They include the link over libfabric, if
-# libfabric is there. All steps have the same features, since cargo compiles nearly everything
-# again for others.
+# machine and for the architectures that are named. They include views of ndarray. If libfabric is
+# there, they include the link over it. All steps have the same features, since cargo compiles
+# nearly everything again for others.
 workspace() {
     local architecture settings
-    WORKSPACE=(--workspace --locked)
+    WORKSPACE=(--workspace --locked --features longshore/ndarray)
     for architecture in host "$@"; do
         settings=$(ci/libfabric "$architecture") || { say "built without libfabric"; return 0; }
         eval "$settings"
@@ -72,7 +72,7 @@ workspace() {
 # As `workspace`, for steps that need libfabric.
 workspace_with_fabric() {
     workspace "$@"
-    [[ " ${WORKSPACE[*]} " == *" --features "* ]] || skip "no libfabric"
+    [[ " ${WORKSPACE[*]} " == *" longshore-cli/fabric "* ]] || skip "no libfabric"
 }
 
 # Arguments with which `cargo test "${WORKSPACE[@]}"` runs only the integration tests of these

@@ -86,6 +86,8 @@
 //!                        programs, forms               (crate shipable)
 //! ```
 
+#[cfg(feature = "ndarray")]
+pub mod arrays;
 mod assert;
 mod barrier;
 mod buffer;

@@ -1,15 +1,22 @@
 //! Checks of the project's source that no compiler makes. Each command has a module, and a step in
 //! `ci/steps` that runs it.
 
+mod book;
 mod circles;
 mod links;
 mod prose;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: longshore-checks circles MANIFEST|FOLDER...
+const USAGE: &str = "usage: longshore-checks book FOLDER
+       longshore-checks book-links FOLDER
+       longshore-checks circles MANIFEST|FOLDER...
        longshore-checks links
        longshore-checks prose BASE
+    book       Copies the pages of the book to a folder, with their links as mdbook needs them. Fails
+               if docs/book/SUMMARY.md misses a page of docs.
+    book-links Fails if a link of a finished book leads nowhere.
     circles    Fails if source files import each other in a circle. A manifest (Cargo.toml) stands
                for the crates of its workspace, a folder for the C files in it.
     links      Fails if a link of a Markdown page, or a citation of a heading, leads nowhere.
@@ -24,6 +31,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
+        ["book", folder] => book::stage(Path::new(folder)),
+        ["book-links", folder] => book::check(Path::new(folder)),
         ["circles", _, ..] => circles::run(&arguments[1..]),
         ["links"] => links::run(),
         ["prose", base] => prose::run(base),

@@ -68,6 +68,10 @@ pub struct Arguments {
     /// rank computes); 0 disables the report
     #[arg(long, value_name = "SECS", default_value_t = launcher::WATCHDOG.as_secs_f64(), value_parser = patience)]
     watchdog: f64,
+    /// Prints the stacks of all ranks on a timeout and on a report of the watchdog. gdb or eu-stack
+    /// on each host reads them, and stops the rank meanwhile; without one, the state of each thread
+    #[arg(long)]
+    stacks: bool,
     /// Reaction to a rank's death: end the job, or report it through the other ranks' calls
     #[arg(long, value_name = "end|report", default_value_t)]
     on_death: OnDeath,
@@ -105,6 +109,7 @@ Examples:
   longshore run -n 4 --wrap 0 'valgrind --log-file=leaks' ./prog     rank 0 under valgrind
   longshore run -v -n 2 --bind 0-3,4-7 ./prog     four processors for each rank
   longshore run --hostfile hosts -n 8 --output logs ./prog     a file for the output of each rank
+  longshore run -n 4 --timeout 60 --stacks ./prog     where each rank hangs, if it takes a minute
   longshore run --host a:2,b:2 -n 4 ./prog     on two hosts, by ssh, which must not ask for a password
   longshore run --host a:2,b:2 --start 'ip netns exec' -n 4 ./prog     in two network namespaces";
 
@@ -189,6 +194,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         wrap,
         timeout,
         watchdog,
+        stacks,
         on_death,
         route,
         fabric,
@@ -243,6 +249,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         progress,
         check,
         watchdog,
+        stacks,
     })
 }
 

@@ -271,7 +271,8 @@ fn a_program_that_cannot_start_is_named_with_status_126_or_127() {
     let missing = run(&["sleep", "60", ":", "./no-such-program"]);
     missing.expect(
         127,
-        &["longshore: part 2: can't start ./no-such-program: No such file or directory (os error 2)"],
+        &["longshore: part 2: can't start ./no-such-program: No such file or directory (os error 2); \
+           paths are relative to the ranks' working directory, which --wdir names"],
     );
     run(&["no-such-program"]).expect(
         127,
@@ -281,7 +282,8 @@ fn a_program_that_cannot_start_is_named_with_status_126_or_127() {
     let forbidden = run(&["/etc/passwd"]);
     forbidden.expect(
         126,
-        &["longshore: part 1: can't start /etc/passwd: Permission denied (os error 13)"],
+        &["longshore: part 1: can't start /etc/passwd: Permission denied (os error 13); give a program that may be run \
+           (chmod +x)"],
     );
 }
 

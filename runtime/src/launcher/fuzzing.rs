@@ -134,6 +134,7 @@ impl Launcher {
             Event::Output(2, OutputStream::Stderr, b"text".to_vec()),
             Event::Noted(3, Note::default()),
             Event::Taken(7),
+            Event::Stacks(2, "process 1".to_owned()),
             ended,
             Event::Refused { status: 2, reason: "no such program".to_owned() },
         ];
@@ -160,6 +161,7 @@ impl Launcher {
             folder: None,
             binding: "0,2-3".parse().ok(),
             notes: None,
+            stacks: true,
         };
         let mut outbox = Outbox::default();
         outbox.push(&orders).expect("orders have an encoding");
@@ -169,6 +171,7 @@ impl Launcher {
             Command::Finalized(0),
             Command::End { leavers: true },
             Command::Input(b"text".to_vec()),
+            Command::Stacks,
         ];
         commands.iter().for_each(|one| outbox.push(one).expect("commands have an encoding"));
         outbox.into_bytes()

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
 
 use longshore_transport::{JobState, Note, RankState, Segment};
 use nix::errno::Errno;
@@ -24,11 +24,13 @@ use nix::unistd::{AccessFlags, access, pipe2};
 use super::Error;
 use super::binding::{Cores, Machine};
 use super::core_file;
+use super::limits;
 use super::message::{Command, Event, Member, Orders};
 use super::output::{OutputStream, write_piece};
 use super::process::{Descriptors, Process, Session};
 use super::program::obstacle;
 use super::server::{LINE_LIMIT, Lines};
+use super::stacks::Stacks;
 use crate::job::pmi::{JOIN, joined};
 use crate::job::{Secret, env};
 
@@ -45,6 +47,9 @@ pub(super) struct LocalRanks {
     /// [`Event::Started`] of each rank, until it is taken.
     started: Vec<Event>,
     input: Input,
+    stacks: Stacks,
+    /// The processes of the control group that the kernel had killed for its memory at the start.
+    kills: u64,
 }
 
 /// What all ranks of the host are started with.
@@ -96,6 +101,8 @@ pub(super) enum LocalSource {
     Connection(usize),
     End(usize),
     Input,
+    /// The debugger of a rank.
+    Debugger(u32),
 }
 
 impl LocalRanks {
@@ -125,6 +132,8 @@ impl LocalRanks {
             },
             started: Vec::new(),
             input: Input::default(),
+            stacks: Stacks::default(),
+            kills: limits::kills(),
         };
         for like in orders.members.chunk_by(|a, b| a.program == b.program) {
             check_program(orders, &like[0])?;
@@ -186,14 +195,19 @@ impl LocalRanks {
         // An agent has no terminal that could signal the whole process group of a rank.
         let session = if place.is_agent { Session::OwnGroup } else { Session::Launcher };
         let inherited = [theirs.as_fd()];
-        let mut process =
-            Process::start(&mut command, &inherited, place.descriptors, session, cores).map_err(
-                |source| Error::Start {
-                    part: member.part as usize + 1,
-                    program: program.path.clone(),
-                    source: explained(source, &program.path),
-                },
-            )?;
+        let mut process = Process::start(
+            &mut command,
+            &inherited,
+            place.descriptors,
+            session,
+            cores,
+            orders.stacks,
+        )
+        .map_err(|source| Error::Start {
+            part: member.part as usize + 1,
+            program: program.path.clone(),
+            source: explained(source, &program.path),
+        })?;
         let child = process.child();
         if let Some(pipe) = child.stdin.take() {
             self.input.pipe = Some(pipe);
@@ -243,6 +257,9 @@ impl LocalRanks {
             }
             _ => {}
         }
+        for (rank, descriptor) in self.stacks.descriptors() {
+            watch(LocalSource::Debugger(rank), descriptor, readable);
+        }
     }
 
     /// Handles the readiness of `source` and appends the resulting events.
@@ -267,6 +284,10 @@ impl LocalRanks {
             LocalSource::End(index) => self.handle_end(index, events),
             LocalSource::Input => {
                 self.feed(events);
+                Ok(())
+            }
+            LocalSource::Debugger(rank) => {
+                self.stacks.handle(rank, events);
                 Ok(())
             }
         }
@@ -294,10 +315,20 @@ impl LocalRanks {
             status: status.into_raw(),
             note: self.share.segment.noted(rank),
             first_dead: self.share.segment.first_dead(),
-            core: (status.signal().filter(|_| status.core_dumped()))
-                .map(|signal| core_file::describe(pid, signal, &self.folder)),
+            core: self.explain(pid, status),
         });
         Ok(())
+    }
+
+    /// What there is to know about a process's end by a signal: its core file, or the limit for
+    /// which the kernel may have killed it.
+    fn explain(&self, pid: u32, status: ExitStatus) -> Option<String> {
+        let signal = status.signal()?;
+        match status.core_dumped() {
+            true => Some(core_file::describe(pid, signal, &self.folder)),
+            false if signal == Signal::SIGKILL as i32 => limits::explain(self.kills),
+            false => None,
+        }
     }
 
     /// Writes waiting input to rank 0. If the write fails, the rest of the input is dropped.
@@ -353,6 +384,13 @@ impl LocalRanks {
             }
             Command::Input(bytes) => self.input.waiting.extend_from_slice(&bytes),
             Command::Taken(_) => {} // flow control is the agent's task
+            Command::Stacks => {
+                let living = self
+                    .ranks
+                    .iter()
+                    .filter_map(|rank| Some((rank.rank, rank.process.as_ref()?.pid())));
+                self.stacks.ask(living);
+            }
         }
     }
 

@@ -49,6 +49,8 @@ pub(super) struct Orders {
     pub(super) binding: Option<Binding>,
     /// The interval at which to report the ranks' notes; `None`: never.
     pub(super) notes: Option<Duration>,
+    /// Whether the host's debugger may be asked for the ranks' stacks.
+    pub(super) stacks: bool,
 }
 
 impl Orders {
@@ -108,6 +110,8 @@ pub(super) enum Command {
     Input(Vec<u8>),
     /// Flow control: the launcher has taken this many bytes of output.
     Taken(u32),
+    /// Report the stacks of all ranks.
+    Stacks,
 }
 
 /// An event on a host, reported to the launcher.
@@ -136,7 +140,7 @@ pub(super) enum Event {
         note: Note,
         /// The rank, of any host, that was the first to die as far as this host knows.
         first_dead: Option<u32>,
-        /// Where the core file is, if the kernel wrote one.
+        /// Where the core file is, if the kernel wrote one, or why the kernel killed the process.
         core: Option<String>,
     },
     /// A rank's note, after it changed.
@@ -145,6 +149,8 @@ pub(super) enum Event {
     Remarked(u32, String),
     /// Flow control: rank 0 has taken this many bytes of input.
     Taken(u32),
+    /// The stacks of a rank, in lines.
+    Stacks(u32, String),
 }
 
 impl Event {
@@ -156,7 +162,7 @@ impl Event {
             Event::Ended { rank, .. } | Event::Noted(rank, _) | Event::Started(rank, _) => {
                 Some(*rank)
             }
-            Event::Remarked(rank, _) => Some(*rank),
+            Event::Remarked(rank, _) | Event::Stacks(rank, _) => Some(*rank),
         }
     }
 

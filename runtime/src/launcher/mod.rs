@@ -28,6 +28,7 @@
 //! A rank's environment gets the variables in [`job::env`](crate::job::env). Rank 0 inherits the
 //! launcher's standard input; the standard input of every other rank is empty.
 
+mod advice;
 mod agent;
 mod binding;
 mod cause;
@@ -35,6 +36,7 @@ mod core_file;
 #[cfg(fuzzing)]
 mod fuzzing;
 mod guard;
+mod limits;
 mod local;
 mod message;
 mod output;
@@ -43,6 +45,7 @@ mod process;
 mod program;
 mod remote;
 mod server;
+mod stacks;
 mod supervisor;
 mod watchdog;
 
@@ -57,6 +60,7 @@ pub use binding::{Binding, Processors};
 #[cfg(fuzzing)]
 pub use fuzzing::Launcher;
 pub use guard::{Control, guarded, is_ignored};
+pub use limits::Limits;
 
 use crate::job::{Checking, OnDeath, Progress, Routes};
 
@@ -125,6 +129,9 @@ pub struct Job {
     /// The time that ranks may spend in one call without progress before the launcher reports which
     /// rank waits for which; `None`: no reports.
     pub watchdog: Option<Duration>,
+    /// Whether a timeout and a report of the watchdog print the stacks of all ranks. A debugger of
+    /// the host reads them (gdb or eu-stack), and stops each rank meanwhile.
+    pub stacks: bool,
 }
 
 /// A host and the number of ranks that it takes.
@@ -178,7 +185,7 @@ impl Part {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No part has a rank.
-    #[error("a job needs at least one rank")]
+    #[error("a job needs at least one rank: give -n a number above 0")]
     Empty,
     /// The job has more ranks than its hosts take.
     #[error(
@@ -191,7 +198,7 @@ pub enum Error {
         room: u32,
     },
     /// The start command of a host can't be run.
-    #[error("host {host}: can't run {}: {source}", command.to_string_lossy())]
+    #[error("host {host}: can't run {}: {source}; --start names another start command", command.to_string_lossy())]
     StartHost {
         /// The host.
         host: String,
@@ -212,7 +219,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file for the output of a rank can't be made.
-    #[error("can't write the output of ranks to {}: {source}", path.display())]
+    #[error("can't write the output of ranks to {}: {source}; --output names another folder", path.display())]
     Output {
         /// The file or the folder.
         path: PathBuf,
@@ -220,7 +227,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A program can't be started.
-    #[error("part {part}: can't start {}: {source}", program.to_string_lossy())]
+    #[error("part {part}: can't start {}: {source}{}", program.to_string_lossy(), advice::of_program(source))]
     Start {
         /// The number of the job's part, from 1.
         part: usize,
@@ -230,10 +237,10 @@ pub enum Error {
         source: io::Error,
     },
     /// The segment that the ranks share can't be created.
-    #[error("the job's shared segment: {0}")]
+    #[error("the job's shared segment: {0}{advice}", advice = advice::of_segment(.0))]
     Segment(#[from] longshore_transport::SegmentError),
     /// A system call of the launcher failed.
-    #[error("starting and watching the ranks: {0}")]
+    #[error("starting and watching the ranks: {0}{advice}", advice = advice::of_call(.0))]
     System(#[from] io::Error),
 }
 

@@ -83,6 +83,7 @@ pub(super) fn orders(
         folder,
         binding: job.binding.clone(),
         notes: job.watchdog.map(|patience| (patience / 4).min(NOTES)),
+        stacks: job.stacks,
     })
 }
 

@@ -13,7 +13,7 @@ use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, setsid};
-use rustix::process::PidfdFlags;
+use rustix::process::{PTracer, PidfdFlags, set_ptracer};
 
 use super::binding::Cores;
 
@@ -74,12 +74,16 @@ impl Process {
     ///
     /// The kernel kills the process when the calling *thread* ends for any reason. The setting
     /// survives exec, so it also holds if a wrapper such as qemu-user starts the program.
+    ///
+    /// With `traceable`, debuggers that the caller starts may attach to the process, even where the
+    /// system lets only its ancestors do so (Yama's `ptrace_scope` 1).
     pub(super) fn start(
         command: &mut Command,
         inherited: &[BorrowedFd<'_>],
         descriptors: Descriptors,
         session: Session,
         cores: Option<Cores>,
+        traceable: bool,
     ) -> io::Result<Process> {
         let launcher = getpid();
         let numbers: Vec<_> = inherited.iter().map(AsRawFd::as_raw_fd).collect();
@@ -95,6 +99,11 @@ impl Process {
                 // `inherited` borrows the original until `spawn` below has forked.
                 let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
                 fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty()))?;
+            }
+            if traceable {
+                // It fails where the system has no such limit.
+                let launcher = rustix::process::Pid::from_raw(launcher.as_raw());
+                let _ = set_ptracer(launcher.map_or(PTracer::None, PTracer::ProcessID));
             }
             if session != Session::Launcher {
                 setsid()?;

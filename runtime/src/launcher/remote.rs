@@ -90,7 +90,7 @@ impl RemoteRanks {
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // The launcher forwards the terminal's signals to the ranks. In the launcher's session they
         // would end ssh directly.
-        let started = Process::start(&mut program, &[], descriptors, Session::Own, None);
+        let started = Process::start(&mut program, &[], descriptors, Session::Own, None, false);
         let name = host.name.to_string_lossy().into_owned();
         let mut process = started.map_err(|source| Error::StartHost {
             host: name.clone(),
@@ -268,7 +268,9 @@ impl RemoteRanks {
 
     /// Kills the start command. The agent ends when it notices the closed connection.
     pub(super) fn give_up(&mut self, reason: &str) {
-        self.trouble.get_or_insert_with(|| (1, format!("{reason}, the start command is given up")));
+        self.trouble.get_or_insert_with(|| {
+            (1, format!("{reason}, the start command is given up: look whether the host answers"))
+        });
         if let Some(process) = &self.process {
             process.signal(Signal::SIGKILL);
         }
@@ -306,7 +308,8 @@ impl RemoteRanks {
             None if self.has_greeted() => (
                 1,
                 format!(
-                    "host {}: the connection to its agent is gone, the start command {how}",
+                    "host {}: the connection to its agent is gone, the start command {how}: look whether the host \
+                     and its network are up",
                     self.name
                 ),
             ),
@@ -316,7 +319,7 @@ impl RemoteRanks {
                     output => format!(", and printed {output:?}"),
                 };
                 let text = format!(
-                    "host {}: no agent could be started, the start command {how}{output}",
+                    "host {}: no agent could be started, the start command {how}{output}; it must run a program there without a password",
                     self.name
                 );
                 (1, text)

@@ -60,7 +60,7 @@ impl Elements {
     }
 
     /// Commits a datatype for the memory of an architecture.
-    fn commit_on(
+    pub(crate) fn commit_on(
         &self,
         datatype: &Datatype,
         architecture: &Architecture,

@@ -11,6 +11,7 @@ mod constructors;
 mod distribution;
 mod named;
 mod node;
+mod strided;
 mod visited;
 
 pub use distribution::{DISTRIBUTE_DFLT_DARG, Distribution, Order, Share};

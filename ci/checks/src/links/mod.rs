@@ -5,7 +5,7 @@
 //! comma, and the heading in quotes. Addresses with a scheme, such as `https:`, aren't followed.
 
 mod citations;
-mod page;
+pub mod page;
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -89,13 +89,13 @@ fn follow(
 }
 
 /// Whether a target begins with a scheme, such as `https:`.
-fn has_scheme(target: &str) -> bool {
+pub fn has_scheme(target: &str) -> bool {
     let scheme = target.split_once(':').map_or("", |(scheme, _)| scheme);
     !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
 /// A path relative to the project's root. `None` if it leads out of the project.
-fn resolve(folder: &Path, target: &Path) -> Option<PathBuf> {
+pub fn resolve(folder: &Path, target: &Path) -> Option<PathBuf> {
     let mut resolved = PathBuf::new();
     for component in folder.join(target).components() {
         match component {

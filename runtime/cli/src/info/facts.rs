@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use longshore::launcher::Limits;
 use longshore_transport::{Segment, segment};
 use serde::Serialize;
 use shipable::arch::ByteOrder;
@@ -27,6 +28,10 @@ pub struct Machine {
     pub descriptor: String,
     /// The processors that this process may use.
     pub processors: usize,
+    /// The processors whose time the control group grants; `None`: no limit.
+    pub processor_limit: Option<f64>,
+    /// The bytes of memory that the control group grants; `None`: no limit.
+    pub memory_limit: Option<u64>,
 }
 
 /// A data representation, with sizes in bytes.
@@ -81,6 +86,7 @@ pub struct Reach {
 impl Facts {
     pub fn find() -> Facts {
         let native = Architecture::NATIVE;
+        let limits = Limits::read();
         Facts {
             version: env!("CARGO_PKG_VERSION"),
             machine: Machine {
@@ -88,6 +94,8 @@ impl Facts {
                 descriptor: native.descriptor(),
                 processors: thread::available_parallelism()
                     .map_or(1, |processors| processors.get()),
+                processor_limit: limits.processors,
+                memory_limit: limits.memory,
             },
             representations: Architecture::all().iter().map(Representation::of).collect(),
             transports: Transports {

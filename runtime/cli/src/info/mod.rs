@@ -63,6 +63,13 @@ fn print(out: &mut impl Write, facts: &Facts) -> io::Result<()> {
     let machine = &facts.machine;
     writeln!(out, "longshore {}", facts.version)?;
     writeln!(out, "\nThis machine\n  {}\n  {}", machine.representation, machine.descriptor)?;
+    writeln!(out, "  {} processors for a job", machine.processors)?;
+    if let Some(processors) = machine.processor_limit {
+        writeln!(out, "  the control group limits their time to that of {processors:.2}")?;
+    }
+    if let Some(bytes) = machine.memory_limit {
+        writeln!(out, "  the control group limits memory to {} MiB", bytes >> 20)?;
+    }
     writeln!(out, "\nRepresentations, for --arch, with sizes in bytes")?;
     writeln!(
         out,

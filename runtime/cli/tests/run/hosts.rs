@@ -231,7 +231,8 @@ fn programs_folders_hosts_and_agents_that_cannot_start_are_reported() {
     let missing = run(&[&HOSTS[..], &["sleep", "60", ":", "./no-such-program"]].concat());
     missing.expect(
         127,
-        &["longshore: host 2: part 2: can't start ./no-such-program: No such file or directory (os error 2); ending the other rank"],
+        &["longshore: host 2: part 2: can't start ./no-such-program: No such file or directory (os error 2); \
+           paths are relative to the ranks' working directory, which --wdir names; ending the other rank"],
     );
     let folder = on_hosts(&["--wdir", "/no/such", "-n", "1"], "true");
     folder.expect(
@@ -248,12 +249,12 @@ fn programs_folders_hosts_and_agents_that_cannot_start_are_reported() {
     );
     run(&["--host", "1", "--start", "/no/such/command", "true"]).expect(
         127,
-        &["longshore: host 1: can't run /no/such/command: No such file or directory (os error 2)"],
+        &["longshore: host 1: can't run /no/such/command: No such file or directory (os error 2); --start names another start command"],
     );
     let other = on_hosts(&["--agent", "echo Good day", "-n", "1"], "true");
     other.expect(
         1,
-        &["longshore: host 1: no agent could be started, the start command exited with status 0, and printed \"Good day agent\""],
+        &["longshore: host 1: no agent could be started, the start command exited with status 0, and printed \"Good day agent\"; it must run a program there without a password"],
     );
 }
 

@@ -50,7 +50,7 @@ fn the_output_of_each_rank_goes_to_files() {
     refused.expect(
         1,
         &["longshore: can't write the output of ranks to /proc/none: No such file or directory \
-           (os error 2)"],
+           (os error 2); --output names another folder"],
     );
 }
 

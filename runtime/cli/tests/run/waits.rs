@@ -1,11 +1,12 @@
 //! Ranks that wait for each other, and windows that are left over.
 
 use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 
 use super::role;
-use super::support::{run, sh, start};
+use super::support::{adopt, run, sh, start};
 
 #[test]
 fn a_timeout_ends_the_job() {
@@ -165,4 +166,62 @@ fn windows_that_are_not_freed_are_reported_under_check() {
     assert!(!text.contains("window 5"), "{text}");
     let unchecked = job("--check=off");
     assert_eq!((unchecked.status, unchecked.stderr.as_str()), (0, ""));
+}
+
+/// Whether this machine has a debugger that reads stacks.
+fn has_debugger() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths(&path);
+    folders.any(|folder| ["gdb", "eu-stack"].iter().any(|name| folder.join(name).is_file()))
+}
+
+#[test]
+fn a_timeout_shows_the_stacks_of_all_ranks() {
+    let options = ["-n", "2", "--timeout", "2", "--stacks"].map(str::to_owned).to_vec();
+    let finished = run(&[options, role("barrier")].concat());
+    assert_eq!(finished.status, 124);
+    let text = &finished.stderr;
+    for rank in 0..2 {
+        let stacks = format!("longshore: stacks of rank {rank}, process ");
+        assert!(text.contains(&stacks), "{text}");
+    }
+    if has_debugger() {
+        // Rank 0 sleeps in the function of its role, and rank 1 waits in the call.
+        assert!(text.contains("barrier"), "{text}");
+        assert!(text.contains("Communicator"), "{text}");
+    }
+    let (end, first) = (text.find("the job took longer").unwrap(), text.find("stacks of").unwrap());
+    assert!(end < first, "{text}");
+}
+
+#[test]
+fn a_report_of_the_watchdog_shows_the_stacks_of_all_ranks() {
+    let options = ["-n", "2", "--watchdog", "0.5", "--timeout", "60", "--stacks"];
+    let options = options.map(str::to_owned).to_vec();
+    let mut run = start(&[options, role("circle")].concat());
+    let mut missing = vec![0, 1];
+    for line in BufReader::new(run.child.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        assert!(!line.contains("the job took"), "no stacks of ranks {missing:?}");
+        missing.retain(|rank| !line.starts_with(&format!("longshore: stacks of rank {rank}, ")));
+        if missing.is_empty() {
+            break;
+        }
+    }
+    kill(run.pid(), Signal::SIGTERM).unwrap();
+    assert_eq!(run.finish().status, 143);
+}
+
+#[test]
+fn without_a_debugger_the_states_of_threads_are_shown() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
+    command.args(["run", "-n", "2", "--timeout", "1", "--stacks", "/bin/sleep", "60"]);
+    command.env("PATH", "/nonexistent");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let finished = adopt(&mut command).finish();
+    assert_eq!(finished.status, 124);
+    let text = &finished.stderr;
+    let why = "from /proc (there is no debugger; gdb or eu-stack reads stacks):";
+    assert_eq!(text.matches(why).count(), 2, "{text}");
+    assert_eq!(text.matches("\"sleep\": S (sleeping)").count(), 2, "{text}");
 }

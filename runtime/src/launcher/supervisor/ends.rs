@@ -67,7 +67,7 @@ impl Supervisor<'_> {
             Phase::Running => self.announce(&reason, has_run),
             Phase::GivenUp => self.say(&reason),
             // The job is ending anyway.
-            Phase::Leaving(_) | Phase::Ending(_) | Phase::Killed(_) => {}
+            Phase::Tracing(_) | Phase::Leaving(_) | Phase::Ending(_) | Phase::Killed(_) => {}
         }
         for rank in lost {
             let answer = self.server.handle_death(rank);

@@ -41,6 +41,8 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const ECHO: Duration = Duration::from_millis(100);
 /// The most bytes of standard input on the way to rank 0 on another host.
 const INPUT_WINDOW: usize = 64 << 10;
+/// The time that debuggers have to read the ranks' stacks after a timeout.
+const TRACING: Duration = Duration::from_secs(30);
 /// The smallest ring size. A number of ranks that doesn't fit with it fits with none.
 const RING: u32 = 4 << 10;
 
@@ -88,8 +90,10 @@ struct Rank {
     stderr: Lines,
     /// The rank exited with 0 and had not called init.
     absent: bool,
-    /// Where its core file is.
+    /// Where its core file is, or why the kernel killed it.
     core: Option<String>,
+    /// Its stacks were asked for, and aren't there yet.
+    untraced: bool,
 }
 
 /// Standard input on its way to another host.
@@ -103,6 +107,9 @@ struct Input {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
+    /// The job has timed out, and ends when the stacks of its ranks are there, at this time at the
+    /// latest.
+    Tracing(Instant),
     /// SIGTERM was sent to the ranks that hadn't left the job. The others get it at this time.
     Leaving(Instant),
     /// SIGTERM was sent to all; SIGKILL follows at this time.
@@ -155,6 +162,7 @@ impl<'a> Supervisor<'a> {
                 stderr: lines(OutputStream::Stderr, number)?,
                 absent: false,
                 core: None,
+                untraced: false,
             })
         };
         let ranks = (0..).zip(&parts).map(rank).collect::<Result<_, Error>>()?;
@@ -312,7 +320,9 @@ impl<'a> Supervisor<'a> {
                 let postponed = self.postponed.iter().map(|failure| failure.until);
                 self.deadline.into_iter().chain(self.look).chain(postponed).min()
             }
-            Phase::Leaving(at) | Phase::Ending(at) | Phase::Killed(at) => Some(at),
+            Phase::Tracing(at) | Phase::Leaving(at) | Phase::Ending(at) | Phase::Killed(at) => {
+                Some(at)
+            }
             Phase::GivenUp => None,
         };
         let overdue = self.hosts.iter().filter_map(|host| match host {
@@ -333,6 +343,16 @@ impl<'a> Supervisor<'a> {
                 let seconds = self.job.timeout.unwrap_or_default().as_secs_f64();
                 let living = self.describe_living();
                 self.say(&format!("the job took longer than {seconds} s; ending {living}"));
+                match self.job.stacks {
+                    true => {
+                        self.ask_for_stacks();
+                        self.phase = Phase::Tracing(now + TRACING);
+                    }
+                    false => self.end(),
+                }
+            }
+            Phase::Tracing(until) if until <= now || self.untraced().next().is_none() => {
+                self.name_untraced();
                 self.end();
             }
             Phase::Running if self.look.is_some_and(|look| look <= now) => self.watch(now),
@@ -368,8 +388,32 @@ impl<'a> Supervisor<'a> {
             HostRanks::Local(local) => local.remarked(rank),
             HostRanks::Remote(remote) => remote.remarked(rank),
         };
-        for line in watchdog.look(now, &notes, remarked) {
-            self.say(&line);
+        let report = watchdog.look(now, &notes, remarked);
+        report.iter().for_each(|line| self.say(line));
+        if self.job.stacks && !report.is_empty() {
+            self.ask_for_stacks();
+        }
+    }
+
+    fn ask_for_stacks(&mut self) {
+        for rank in &mut self.ranks {
+            rank.untraced = rank.runs;
+        }
+        self.act_all(&Command::Stacks);
+    }
+
+    /// The running ranks whose stacks were asked for and aren't there yet.
+    fn untraced(&self) -> impl Iterator<Item = u32> {
+        let ranks = (0..).zip(&self.ranks);
+        ranks.filter(|(_, rank)| rank.untraced && rank.runs).map(|(rank, _)| rank)
+    }
+
+    fn name_untraced(&mut self) {
+        let names: Vec<_> = self.untraced().map(|rank| rank.to_string()).collect();
+        if !names.is_empty() {
+            let seconds = TRACING.as_secs();
+            let names = names.join(", ");
+            self.say(&format!("no stacks within {seconds} s of ranks: {names}"));
         }
     }
 
@@ -440,6 +484,13 @@ impl<'a> Supervisor<'a> {
                 if let Some(input) = &mut self.input {
                     input.under_way = input.under_way.saturating_sub(count as usize);
                 }
+            }
+            Event::Stacks(rank, text) => {
+                self.ranks[rank as usize].untraced = false;
+                let mut lines = text.lines();
+                let how = lines.next().unwrap_or_default();
+                self.say(&format!("stacks of rank {rank}, {how}"));
+                lines.for_each(|line| self.say(&format!("  {line}")));
             }
             // `RemoteRanks` handles these itself.
             Event::Refused { .. } | Event::Noted(..) | Event::Remarked(..) => {}
