@@ -116,6 +116,7 @@ mod memory;
 mod notification;
 mod numbers;
 mod object;
+mod observe;
 mod origin;
 mod p2p;
 mod packed;

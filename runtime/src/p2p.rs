@@ -11,6 +11,7 @@ use std::panic::Location;
 
 use shipable::{Form, Tag, form::Limits};
 
+use crate::observe::At;
 use crate::check::Caller;
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
 use crate::engine::{Channel, Delivery, Landing, Message, Pattern, Sender, Source, State, Status};
@@ -320,7 +321,8 @@ impl Communicator {
         let made = || {
             self.ready()?;
             let peer = self.member(other).ok().flatten();
-            process.during(activity, peer.unwrap_or(other as u32), body)
+            let at = At { peer, ..At::of(caller) };
+            process.during(activity, peer.unwrap_or(other as u32), at, body)
         };
         made().map_err(|error| self.raise(error.at(|| self.toward(call, other)), caller))
     }

@@ -16,6 +16,7 @@ use super::calls::Call;
 use super::nonblocking::Collective;
 use super::participants::{Participants, finish, told};
 use super::{Communicator, FIRST, FREED, Shared};
+use crate::observe::At;
 use crate::engine::{Channel, Context};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
@@ -287,7 +288,7 @@ impl Communicator {
             let participants = Participants::new(self.process(), group, rank, context, tag);
             finish(self.agree(&participants, group, Proposal::of(group)))
         };
-        let made = self.process().during(Activity::MakeCommunicator, 0, made);
+        let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), made);
         made.and_then(|made| made.ok_or_else(|| self.absent()))
             .map_err(|error| self.raised(error, "create_group", caller))
     }
@@ -318,7 +319,7 @@ impl Communicator {
             self.release_meeting()?;
             cleared.unwrap_or_else(|panic| resume_unwind(panic))
         };
-        let ended = self.process().during(Activity::FreeCommunicator, 0, end);
+        let ended = self.process().during(Activity::FreeCommunicator, 0, At::of(caller), end);
         ended.map_err(|error| self.raised(error, "free", caller))
     }
 
@@ -351,7 +352,7 @@ impl Communicator {
             let made = finish(self.agree(&all, self.everyone().0, proposal));
             self.end_call(wrong.map_or(made, Err))
         };
-        let made = self.process().during(Activity::MakeCommunicator, 0, made);
+        let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), made);
         made.map_err(|error| self.raised(error, call, caller))
     }
 

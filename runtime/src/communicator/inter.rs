@@ -14,6 +14,7 @@ use super::Communicator;
 use super::calls::Call;
 use super::create::Proposal;
 use super::participants::{Participants, finish, told};
+use crate::observe::At;
 use crate::engine::{Channel, Context};
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
@@ -145,7 +146,7 @@ impl Communicator {
             let inter = Inter::new(self.group(), remote, leads, self.process().me().rank);
             self.end_call(Ok(self.with_remote(context, self.group().clone(), inter)))
         };
-        let made = self.process().during(Activity::MakeCommunicator, 0, make);
+        let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), make);
         made.map_err(|error| self.raised(error, NAME, caller))
     }
 

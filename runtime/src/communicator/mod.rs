@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use shipable::Architecture;
 
+use crate::observe::At;
 use crate::check::Caller;
 use crate::engine::{Channel, Context};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -322,7 +323,7 @@ impl Communicator {
         let ends = activity == Activity::Finalize;
         let met = || {
             self.ready()?;
-            process.during(activity, 0, || {
+            process.during(activity, 0, At::of(caller), || {
                 let found = match activity {
                     Activity::Finalize => self.announce_end(caller)?,
                     _ => self.announce(|| "barrier".to_owned(), caller).map(|()| None)?,

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use super::Communicator;
 use super::calls::{Call, Ongoing};
 use super::message::Side;
+use crate::observe::At;
 use crate::error::{ErrorKind, Result};
 use crate::given::{Given, Taken};
 use crate::job::Activity;
@@ -57,7 +58,7 @@ impl<R> Collective<R> {
         let process = self.communicator.process();
         let wait = || -> Result<()> {
             process.ready()?;
-            process.during(Activity::Requests, 0, || {
+            process.during(Activity::Requests, 0, At::of(caller), || {
                 process.wait(|_, _| self.schedule.has_ended().then_some(Ok(())))
             })?;
             self.schedule.take_outcome()

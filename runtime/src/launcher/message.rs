@@ -21,6 +21,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::Binding;
 use super::output::{OutputStream, write_piece};
+use crate::observe::Record;
 use crate::job::Secret;
 
 /// The agent's greeting. Output of the login may precede it; the version and a line end follow.
@@ -49,6 +50,17 @@ pub(super) struct Orders {
     pub(super) binding: Option<Binding>,
     /// The interval at which to report the ranks' notes; `None`: never.
     pub(super) notes: Option<Duration>,
+    /// What the ranks are to record; `None`: nothing.
+    pub(super) journal: Option<JournalOrder>,
+}
+
+/// The journal of each rank.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct JournalOrder {
+    /// The bits of what is to be recorded.
+    pub(super) wants: u32,
+    /// The room for events in bytes.
+    pub(super) events: u32,
 }
 
 impl Orders {
@@ -108,6 +120,8 @@ pub(super) enum Command {
     Input(Vec<u8>),
     /// Flow control: the launcher has taken this many bytes of output.
     Taken(u32),
+    /// Answer with the host's clock, and this time of the launcher's.
+    Clock(u64),
 }
 
 /// An event on a host, reported to the launcher.
@@ -145,18 +159,22 @@ pub(super) enum Event {
     Remarked(u32, String),
     /// Flow control: rank 0 has taken this many bytes of input.
     Taken(u32),
+    /// A part of what a rank has recorded. All parts precede the rank's end.
+    Recorded(u32, Record),
+    /// The time of the launcher's question, and the host's clock.
+    Clock(u64, u64),
 }
 
 impl Event {
     /// The rank that the event is about.
     pub(super) fn rank(&self) -> Option<u32> {
         match self {
-            Event::Refused { .. } | Event::Taken(_) => None,
+            Event::Refused { .. } | Event::Taken(_) | Event::Clock(..) => None,
             Event::Output(rank, ..) | Event::Line(rank, _) => Some(*rank),
             Event::Ended { rank, .. } | Event::Noted(rank, _) | Event::Started(rank, _) => {
                 Some(*rank)
             }
-            Event::Remarked(rank, _) => Some(*rank),
+            Event::Remarked(rank, _) | Event::Recorded(rank, _) => Some(*rank),
         }
     }
 

@@ -59,6 +59,7 @@ pub use fuzzing::Launcher;
 pub use guard::{Control, guarded, is_ignored};
 
 use crate::job::{Checking, OnDeath, Progress, Routes};
+pub use crate::observe::Stats;
 
 /// The default start command. It never asks for a password, and it notices within half a minute
 /// that a host has gone.
@@ -122,6 +123,8 @@ pub struct Job {
     /// Whether the ranks check for uses of windows that MPI leaves undefined. If `None`, the ranks'
     /// environment decides.
     pub check: Option<Checking>,
+    /// Where the counters of the ranks go, after the end of the job; `None`: nothing is counted.
+    pub stats: Option<Stats>,
     /// The time that ranks may spend in one call without progress before the launcher reports which
     /// rank waits for which; `None`: no reports.
     pub watchdog: Option<Duration>,
@@ -215,6 +218,14 @@ pub enum Error {
     #[error("can't write the output of ranks to {}: {source}", path.display())]
     Output {
         /// The file or the folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file for the counters or the trace of the job can't be written.
+    #[error("can't write {}: {source}; name another file", path.display())]
+    Observe {
+        /// The file.
         path: PathBuf,
         /// The system's error.
         source: io::Error,

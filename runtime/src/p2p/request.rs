@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::{Awaited, NULL_STATUS, checked_tag, in_group};
+use crate::observe::At;
 use crate::communicator::{ANY_TAG, Communicator};
 use crate::dropped::Dropped;
 use crate::engine::{Channel, Message, State, Status};
@@ -93,7 +94,8 @@ impl<M: Memory> Pending<M> {
         // A communicator that is freed meanwhile stays until its requests have completed (MPI-5.0
         // section 7.4.3).
         let ended = process.ready().and_then(|()| {
-            process.during(activity, peer.unwrap_or(other as u32), || {
+            let at = At { peer, ..At::of(caller) };
+            process.during(activity, peer.unwrap_or(other as u32), at, || {
                 process.note_wait(peer);
                 let ended = awaited.wait(process, |state| take(state, number).map(Ok))?;
                 *held = None;

@@ -10,6 +10,7 @@ use crate::engine::{Engine, State, Ticket, Venue};
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
+use crate::observe::{self, At};
 
 impl Process {
     /// Makes progress until `poll` returns a result. Its second argument is true when this rank is
@@ -113,10 +114,14 @@ impl Process {
                 continue;
             }
             self.tell_poisoned();
+            let mut observed = None;
             let found = self.waiter.sleep(|| {
                 // The bell is armed only now, so an abort since the last poll didn't ring.
                 let (moved, outcome) = self.progress_and_poll(&mut self.engine(), &mut poll, true);
                 let moved = moved || outcome.is_none() && self.advance_before_sleep();
+                if let Some(observer) = &self.observer {
+                    observed = Some((observe::now(), observer.awaited()));
+                }
                 (moved || outcome.is_some()).then_some(outcome)
             });
             if let Some(Some(outcome)) = found {
@@ -125,6 +130,9 @@ impl Process {
             // An access to memory may have ended the sleep, so this rank polls for the next one.
             idle = 0;
             if found.is_none() {
+                if let (Some(observer), Some((begin, awaited))) = (&self.observer, observed) {
+                    observer.slept(begin, awaited);
+                }
                 let asleep: &mut Instant = asleep.get_or_insert_with(Instant::now);
                 if asleep.elapsed() >= LINGER {
                     self.lingers.store(true, Ordering::Relaxed);
@@ -318,7 +326,8 @@ impl Ticket {
             self.is_done().then_some(Ok(()))
         };
         // An operation on PROC_NULL is complete at once, so the detail of the activity isn't shown.
-        process.during(Activity::Request, target.unwrap_or(0), || {
+        let at = At { peer: target, ..At::default() };
+        process.during(Activity::Request, target.unwrap_or(0), at, || {
             process.wait(|_, arming| poll(arming))
         })?;
         self.take_failure().map_or(Ok(()), Err)

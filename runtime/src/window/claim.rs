@@ -13,6 +13,7 @@ use super::waiting::{ask, remark};
 use crate::engine::{EXPOSED, State};
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
+use crate::observe::At;
 
 /// The permission to operate on a target (rules 1 and 2), for which lock_all may take its lock.
 pub(super) fn allow<'a>(parts: &'a Parts, target: &Target) -> Result<Permit<'a>> {
@@ -131,7 +132,8 @@ fn await_claim(parts: &Parts, target: &Target, mut claim: Claim) -> Result<Acces
             None
         })
     };
-    let waited = process.during(Activity::Lock, target.peer, wait);
+    let at = At { peer: Some(target.peer), ..parts.at() };
+    let waited = process.during(Activity::Lock, target.peer, at, wait);
     match (waited, claim.ticket()) {
         (Ok(()), Some(ticket)) => Ok(claimed(parts, target, claim.sharing(), ticket)),
         (waited, _) => {

@@ -13,6 +13,7 @@ mod info;
 mod lane;
 mod memo;
 mod notified;
+mod observed;
 mod operation;
 mod own;
 mod part;

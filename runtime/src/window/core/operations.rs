@@ -18,6 +18,7 @@ use crate::window::check::check;
 use crate::window::claim;
 use crate::window::lane::{Called, Coming, Lane, Value};
 use crate::window::memo::Key;
+use crate::window::observed::Observed;
 use crate::window::operation::{Action, Holders, Operation, Side};
 use crate::window::path::{self, Progress, fast, paged};
 use crate::window::peers::Target;
@@ -59,6 +60,12 @@ impl Core {
         target_type: TargetType<'_>,
     ) -> Result<()> {
         let (parts, at) = (&self.parts, displacement);
+        if let Some(observed) = parts.observed() {
+            let place = (target, displacement, count, target_type);
+            if observed.copy(parts, action, (span, what), place, Location::caller()).is_some() {
+                return Ok(());
+            }
+        }
         if let Some(to) = fast::unlocked(parts, target) {
             let again =
                 move || fast::transfer(parts, action, span, what, target, at, count, target_type);
@@ -317,6 +324,8 @@ impl Core {
         let by_value = Some(TypeId::of::<T>());
         let operation = Operation::new(action, at, origin, result);
         let operation = Operation { compare, by_value, ..operation };
+        let observed = self.parts.observed();
+        let begun = observed.map(|it| it.begin(&self.parts, &operation, caller));
         let progress = match path::again_value(&self.parts, &operation, &ticket) {
             Some(progress) => {
                 if progress == Progress::Started {
@@ -330,6 +339,9 @@ impl Core {
                 self.issue(operation, holders, Some(ticket))?
             }
         };
+        if let (Some(observed), Some(begun)) = (observed, begun) {
+            observed.end(&self.parts, &operation, begun, progress);
+        }
         match (progress, self.parts.peers().get(target)) {
             (Some(Progress::Started), Some(to)) => {
                 let (epoch, peer) = (self.parts.epochs().state(), to.peer);
@@ -371,14 +383,33 @@ impl Core {
     #[inline(always)]
     #[track_caller]
     pub(in crate::window) fn operate(&self, operation: Operation<'_>) -> Result<()> {
-        match path::again(&self.parts, &operation, None) {
-            Some(Progress::Done) => Ok(()),
-            Some(Progress::Started) => {
-                self.note_site(operation.target, Location::caller());
-                Ok(())
-            }
-            None => self.issue(operation, Holders::lenders(), None).map(drop),
+        match self.parts.observed() {
+            None => self.attempt(operation).map(drop),
+            Some(observed) => self.operate_observed(operation, observed),
         }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn attempt(&self, operation: Operation<'_>) -> Result<Option<Progress>> {
+        match path::again(&self.parts, &operation, None) {
+            Some(Progress::Done) => Ok(Some(Progress::Done)),
+            Some(progress) => {
+                self.note_site(operation.target, Location::caller());
+                Ok(Some(progress))
+            }
+            None => self.issue(operation, Holders::lenders(), None),
+        }
+    }
+
+    /// An operation of a window whose operations are counted.
+    #[inline(never)]
+    #[track_caller]
+    fn operate_observed(&self, operation: Operation<'_>, observed: &Observed) -> Result<()> {
+        let begun = observed.begin(&self.parts, &operation, Location::caller());
+        let progress = self.attempt(operation)?;
+        observed.end(&self.parts, &operation, begun, progress);
+        Ok(())
     }
 
     /// An operation with all its checks, and a ticket if it is waited for by itself. `None` for
@@ -426,9 +457,15 @@ impl Core {
         holders: Holders,
         ticket: &Arc<Ticket>,
     ) -> Result<()> {
-        let waits = Some(ticket.clone());
-        match self.issue(operation, holders, waits)? {
-            Some(Progress::Started) => Ok(()),
+        let (waits, observed) = (Some(ticket.clone()), self.parts.observed());
+        let begin = |it: &Observed| it.begin(&self.parts, &operation, Location::caller());
+        let begun = observed.map(begin);
+        let progress = self.issue(operation, holders, waits)?;
+        if let (Some(observed), Some(begun)) = (observed, begun) {
+            observed.end(&self.parts, &operation, begun, progress);
+        }
+        match progress {
+            Some(Progress::Started | Progress::Accessed) => Ok(()),
             _ => {
                 ticket.settle();
                 Ok(())

@@ -15,6 +15,7 @@ use super::core::Core;
 use super::directory::Directory;
 use super::info::{Alignment, Info, check};
 use super::part::{Part, lead};
+use crate::observe::At;
 use crate::communicator::{Call, Communicator};
 use crate::engine::Measures;
 use crate::error::{ErrorKind, Result};
@@ -252,7 +253,7 @@ fn open(
     let opened = || {
         communicator.ready()?;
         communicator.intra()?;
-        process.during(Activity::CreateWindow, 0, || {
+        process.during(Activity::CreateWindow, 0, At::of(caller), || {
             let call = Call::new(match flavor {
                 Flavor::Create => "create of a window",
                 Flavor::Allocate => "allocate of a window",

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::OwnMemory;
+use crate::observe::At;
 use crate::engine::Attachments;
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
@@ -97,7 +98,8 @@ impl OwnMemory {
             }
         };
         let wait = || process.wait(|_, _| release());
-        let memory = process.during(Activity::Detach, window, wait)?.moved_back();
+        let at = At { window: Some(window), ..At::default() };
+        let memory = process.during(Activity::Detach, window, at, wait)?.moved_back();
         range.map_or(Ok(()), |range| self.segment.free(range))?;
         Ok(memory)
     }
