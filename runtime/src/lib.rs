@@ -116,7 +116,8 @@ mod memory;
 mod notification;
 mod numbers;
 mod object;
-mod observe;
+#[doc(hidden)]
+pub mod observe;
 mod origin;
 mod p2p;
 mod packed;

@@ -94,6 +94,10 @@ pub struct Arguments {
     /// first, goes to standard error or to FILE at the end; FILE.json gets all counters as JSON
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     stats: Option<PathBuf>,
+    /// Writes the waits, epochs, operations and frames of all ranks to FILE, which ui.perfetto.dev
+    /// opens and `longshore trace` summarises
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     #[command(flatten)]
     first: PartArguments,
 }
@@ -110,6 +114,7 @@ Examples:
   longshore run -v -n 2 --bind 0-3,4-7 ./prog     four processors for each rank
   longshore run -n 4 --stats ./prog     where the time went, the longest wait first
   longshore run -n 4 --stats=stats.json ./prog     all counters, for a program to read
+  longshore run -n 4 --trace job.trace ./prog     then `longshore trace job.trace`
   longshore run --hostfile hosts -n 8 --output logs ./prog     a file for the output of each rank
   longshore run --host a:2,b:2 -n 4 ./prog     on two hosts, by ssh, which must not ask for a password
   longshore run --host a:2,b:2 --start 'ip netns exec' -n 4 ./prog     in two network namespaces";
@@ -202,6 +207,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         progress,
         check,
         stats,
+        trace,
         mut first,
     } = arguments;
     if let Some(file) = hostfile {
@@ -253,6 +259,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
             true => Stats::Screen,
             false => Stats::File(path),
         }),
+        trace,
         watchdog,
     })
 }

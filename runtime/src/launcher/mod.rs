@@ -125,6 +125,8 @@ pub struct Job {
     pub check: Option<Checking>,
     /// Where the counters of the ranks go, after the end of the job; `None`: nothing is counted.
     pub stats: Option<Stats>,
+    /// The file for the trace of the ranks, which Perfetto opens; `None`: nothing is traced.
+    pub trace: Option<PathBuf>,
     /// The time that ranks may spend in one call without progress before the launcher reports which
     /// rank waits for which; `None`: no reports.
     pub watchdog: Option<Duration>,

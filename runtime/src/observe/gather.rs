@@ -1,13 +1,19 @@
 //! The launcher's side: it gathers what the ranks have recorded, and writes the summary.
 
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::report::Report;
 use super::snapshot::Snapshot;
 use super::summary::summary;
-use super::{COUNTERS, Record};
+use super::writer::{Clock, Writer};
+use super::{COUNTERS, EVENTS, Record};
+
+/// The room for the events of a rank in bytes: about a million events. Memory is taken as they
+/// come.
+const ROOM: u32 = 64 << 20;
 
 /// Where the counters of a job go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +29,11 @@ pub enum Stats {
 pub(crate) struct Gatherer {
     stats: Option<(Stats, Option<File>)>,
     ranks: Vec<Option<Snapshot>>,
+    trace: Option<(PathBuf, BufWriter<File>)>,
+    /// The writers of ranks whose events are arriving.
+    writers: HashMap<u32, Writer>,
+    /// Events that had no room, of all ranks.
+    dropped: u64,
 }
 
 impl Gatherer {
@@ -33,6 +44,7 @@ impl Gatherer {
     pub(crate) fn new(
         ranks: u32,
         stats: Option<&Stats>,
+        trace: Option<&Path>,
     ) -> Result<Gatherer, (PathBuf, io::Error)> {
         let make = |path: &Path| File::create(path).map_err(|error| (path.to_owned(), error));
         let stats = match stats {
@@ -40,25 +52,61 @@ impl Gatherer {
             Some(Stats::Screen) => Some((Stats::Screen, None)),
             Some(Stats::File(path)) => Some((Stats::File(path.clone()), Some(make(path)?))),
         };
-        Ok(Gatherer { stats, ranks: vec![None; ranks as usize] })
+        let trace = match trace {
+            None => None,
+            Some(path) => Some((path.to_owned(), BufWriter::with_capacity(1 << 20, make(path)?))),
+        };
+        let (ranks, writers) = (vec![None; ranks as usize], HashMap::new());
+        Ok(Gatherer { stats, ranks, trace, writers, dropped: 0 })
     }
 
     /// The bits of what the ranks are to record, and the room for their events.
     pub(crate) fn wants(&self) -> Option<(u32, u32)> {
-        self.stats.as_ref().map(|_| (COUNTERS, 0))
+        match (&self.stats, &self.trace) {
+            (None, None) => None,
+            (_, None) => Some((COUNTERS, 0)),
+            (_, Some(_)) => Some((COUNTERS | EVENTS, ROOM)),
+        }
     }
 
-    /// Takes a part of a rank's records.
+    /// Whether the clocks of hosts have to be compared.
+    pub(crate) fn traces(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// Takes a part of a rank's records. `host` is the rank's host with its clock, unless it is the
+    /// launcher's.
     ///
     /// # Errors
     /// The trace can't be written.
-    pub(crate) fn take(&mut self, rank: u32, record: Record) -> io::Result<()> {
+    pub(crate) fn take(
+        &mut self,
+        rank: u32,
+        record: Record,
+        host: Option<(&str, Clock)>,
+    ) -> io::Result<()> {
         match record {
             Record::Snapshot(bytes) => {
                 // A rank that was killed within the first call has none.
                 self.ranks[rank as usize] = Snapshot::decode(&bytes).ok();
             }
-            Record::Events(_) | Record::Dropped(_) => {}
+            Record::Events(bytes) => {
+                let Some((_, out)) = &mut self.trace else { return Ok(()) };
+                let (name, clock) = host.unzip();
+                let new = || Writer::new(rank, name, clock.unwrap_or_default());
+                self.writers.entry(rank).or_insert_with(new).events(&bytes, out)?;
+            }
+            Record::Dropped(dropped) => {
+                self.dropped += u64::from(dropped);
+                let (Some((_, out)), Some(mut writer)) =
+                    (&mut self.trace, self.writers.remove(&rank))
+                else {
+                    return Ok(());
+                };
+                let snapshot = self.ranks[rank as usize].as_ref();
+                writer.finish(dropped, snapshot.is_some_and(|it| it.complete), out)?;
+                out.flush()?;
+            }
         }
         Ok(())
     }
@@ -67,18 +115,29 @@ impl Gatherer {
     ///
     /// # Errors
     /// A file can't be written.
-    pub(crate) fn finish(self) -> Result<String, (PathBuf, io::Error)> {
+    pub(crate) fn finish(mut self) -> Result<String, (PathBuf, io::Error)> {
+        let mut told = String::new();
+        if let Some((path, mut out)) = self.trace.take() {
+            out.flush().map_err(|error| (path.clone(), error))?;
+            if self.dropped > 0 {
+                told = format!(
+                    "longshore: the trace lacks {} events, for which {} MiB of a rank had no room\n",
+                    self.dropped,
+                    ROOM >> 20
+                );
+            }
+        }
         match self.stats {
-            None => Ok(String::new()),
+            None => Ok(told),
             Some((Stats::File(path), Some(mut file))) => {
                 let text = match path.extension() {
                     Some(extension) if extension == "json" => Report::of(&self.ranks).json(),
                     _ => summary(&self.ranks),
                 };
                 file.write_all(text.as_bytes()).map_err(|error| (path, error))?;
-                Ok(String::new())
+                Ok(told)
             }
-            Some(_) => Ok(summary(&self.ranks)),
+            Some(_) => Ok(told + &summary(&self.ranks)),
         }
     }
 }

@@ -17,11 +17,14 @@ mod counters;
 pub(crate) mod events;
 mod frames;
 mod gather;
+mod perfetto;
 mod record;
 mod report;
 pub(crate) mod snapshot;
 mod summary;
+pub mod timeline;
 mod tracer;
+mod writer;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -29,12 +32,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longshore_transport::{Journal, Segment};
 
-pub(crate) use counters::{CLASSES, Done, KINDS, ROUTES, SIZES, TIMED, WindowCounters};
+pub(crate) use counters::{Done, KINDS, ROUTES, SIZES, TIMED, WindowCounters};
 pub(crate) use events::EpochKind;
 pub(crate) use frames::{FrameObserver, Seen, Taken};
 pub(crate) use gather::Gatherer;
 pub use gather::Stats;
 pub(crate) use record::Record;
+pub(crate) use writer::{Clock, Clocks};
 
 use crate::check::Caller;
 use crate::job::Activity;

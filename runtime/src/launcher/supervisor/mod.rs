@@ -162,7 +162,7 @@ impl<'a> Supervisor<'a> {
         };
         let ranks = (0..).zip(&parts).map(rank).collect::<Result<_, Error>>()?;
         let secret = Secret::generate()?;
-        let gatherer = Gatherer::new(size, job.stats.as_ref());
+        let gatherer = Gatherer::new(size, job.stats.as_ref(), job.trace.as_deref());
         let gatherer = gatherer.map_err(|(path, source)| Error::Observe { path, source })?;
         let journal = gatherer.wants().map(|(wants, events)| JournalOrder { wants, events });
         let orders = |host| orders(job, size, &placement, host, &secret, journal);
@@ -176,7 +176,10 @@ impl<'a> Supervisor<'a> {
             for (number, host) in (0..).zip(&job.hosts) {
                 // Ranks fill the hosts in order, so the last hosts may have none.
                 if placement.of(size - 1) >= number {
-                    let remote = RemoteRanks::start(job, host, &orders(number)?, descriptors)?;
+                    let mut remote = RemoteRanks::start(job, host, &orders(number)?, descriptors)?;
+                    if gatherer.traces() {
+                        remote.ask_for_clock();
+                    }
                     hosts.push(HostRanks::Remote(Box::new(remote)));
                 }
             }
@@ -464,7 +467,11 @@ impl<'a> Supervisor<'a> {
             // `RemoteRanks` handles these itself.
             Event::Refused { .. } | Event::Noted(..) | Event::Remarked(..) | Event::Clock(..) => {}
             Event::Recorded(rank, record) => {
-                if let Err(error) = self.gatherer.take(rank, record) {
+                let host = match &self.hosts[self.placement.of(rank) as usize] {
+                    HostRanks::Local(_) => None,
+                    HostRanks::Remote(remote) => Some((remote.name(), remote.clock())),
+                };
+                if let Err(error) = self.gatherer.take(rank, record, host) {
                     self.status.get_or_insert(1);
                     self.say(&format!("writing the trace: {error}; the rest is lost"));
                 }
