@@ -11,7 +11,6 @@ use std::panic::Location;
 
 use shipable::{Form, Tag, form::Limits};
 
-use crate::observe::At;
 use crate::check::Caller;
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
 use crate::engine::{Channel, Delivery, Landing, Message, Pattern, Sender, Source, State, Status};
@@ -20,6 +19,7 @@ use crate::group::Group;
 use crate::group::PROC_NULL;
 use crate::job::Activity;
 use crate::memory::{Lease, Scope, scope};
+use crate::observe::At;
 use crate::origin::{Destination, Elementwise, Origin, What};
 use crate::process::Process;
 use crate::types::{ForeignType, OTHER_RANK, Type};

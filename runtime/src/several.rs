@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use std::panic::Location;
 
-use crate::observe::At;
 use crate::engine::State;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
+use crate::observe::At;
 use crate::process::Process;
 use sealed::{Frame, Maker};
 

@@ -16,11 +16,11 @@ use super::Communicator;
 use super::calls::{Call, Ongoing};
 use super::message::Side;
 use super::participants::finish;
-use crate::observe::At;
 use crate::check::order::Sample;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
 use crate::memory::Scope;
+use crate::observe::At;
 use crate::origin::{Destination, Origin};
 
 impl Communicator {

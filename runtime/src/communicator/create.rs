@@ -16,12 +16,12 @@ use super::calls::Call;
 use super::nonblocking::Collective;
 use super::participants::{Participants, finish, told};
 use super::{Communicator, FIRST, FREED, Shared};
-use crate::observe::At;
 use crate::engine::{Channel, Context};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
 use crate::object::Card;
+use crate::observe::At;
 
 /// The property that ranks of a new communicator have in common (MPI-5.0 section 7.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -14,12 +14,12 @@ use super::Communicator;
 use super::calls::Call;
 use super::create::Proposal;
 use super::participants::{Participants, finish, told};
-use crate::observe::At;
 use crate::engine::{Channel, Context};
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
 use crate::object::Card;
+use crate::observe::At;
 
 const OVERLAP: ErrorKind = ErrorKind::CommunicatorHandle(
     "made of two groups with a process in common: give groups without common processes",

@@ -22,13 +22,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use shipable::Architecture;
 
-use crate::observe::At;
 use crate::check::Caller;
 use crate::engine::{Channel, Context};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::group::{Comparison, Group};
 use crate::job::Activity;
 use crate::object::{Cacheable, Card, attributes, error_handling, sealed};
+use crate::observe::At;
 use crate::process::{Meeting, Process};
 
 pub(crate) use calls::Call;

@@ -105,11 +105,20 @@ impl Activity {
     /// The name of the call, such as `fence`.
     pub(crate) fn name(self) -> &'static str {
         let text = self.text();
-        let text = text.split_once(' ').filter(|(article, _)| matches!(*article, "a" | "an" | "the"));
+        let text =
+            text.split_once(' ').filter(|(article, _)| matches!(*article, "a" | "an" | "the"));
         let text = text.map_or(self.text(), |(_, text)| text);
-        let mut ends = [" of window", " on window", " from window", " in window", ", for an unlock"]
-            .into_iter()
-            .chain([" to rank", " from rank", " of rank", " for rank", " on rank", " of infos"]);
+        let mut ends =
+            [" of window", " on window", " from window", " in window", ", for an unlock"]
+                .into_iter()
+                .chain([
+                    " to rank",
+                    " from rank",
+                    " of rank",
+                    " for rank",
+                    " on rank",
+                    " of infos",
+                ]);
         ends.find_map(|end| Some(text.split_once(end)?.0)).unwrap_or(text)
     }
 

@@ -21,8 +21,8 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::Binding;
 use super::output::{OutputStream, write_piece};
-use crate::observe::Record;
 use crate::job::Secret;
+use crate::observe::Record;
 
 /// The agent's greeting. Output of the login may precede it; the version and a line end follow.
 const GREETING: &str = "\nlongshore agent ";

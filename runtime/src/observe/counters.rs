@@ -93,8 +93,7 @@ impl WindowCounters {
             Some(target) => target,
             None => target.get_or_init(|| Box::new(Target { peer, cells: Default::default() })),
         };
-        let cell =
-            &target.cells[usize::from(done.kind)][number(done.route)][class(done.bytes)];
+        let cell = &target.cells[usize::from(done.kind)][number(done.route)][class(done.bytes)];
         add(&cell.count, 1);
         add(&cell.bytes, done.bytes);
         if done.nanos > 0 {

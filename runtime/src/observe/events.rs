@@ -20,12 +20,19 @@ pub(crate) enum Event {
     Text(u32, String),
     Call(Call),
     /// A waiting thread slept.
-    Sleep { thread: u8, begin: u64, end: u64 },
+    Sleep {
+        thread: u8,
+        begin: u64,
+        end: u64,
+    },
     Operation(Operation),
     Frame(Frame),
     Epoch(Epoch),
     /// A thread's name.
-    Thread { thread: u8, name: u32 },
+    Thread {
+        thread: u8,
+        name: u32,
+    },
 }
 
 /// A call that may wait.

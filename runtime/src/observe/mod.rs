@@ -234,8 +234,7 @@ impl Observer {
             let Recorded { tracer, journal, .. } = &mut *recorded;
             let (thread, site) = (tracer.thread(journal), tracer.site(journal, at.caller));
             let (activity, window, peer) = (activity.code() as u8, at.window, at.peer);
-            let call =
-                events::Call { thread, activity, begin, end, window, site, peer, awaited };
+            let call = events::Call { thread, activity, begin, end, window, site, peer, awaited };
             tracer.flush(journal);
             tracer.put(journal, &Event::Call(call));
         }

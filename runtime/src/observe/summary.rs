@@ -51,7 +51,11 @@ pub(super) fn summary(ranks: &[Option<Snapshot>]) -> String {
     let cut: Vec<u32> =
         counted.iter().filter(|(_, it)| !it.complete).map(|(rank, _)| *rank).collect();
     if !cut.is_empty() {
-        let _ = writeln!(text, "  without finalize, counted up to a call before the end: {}", list(&cut));
+        let _ = writeln!(
+            text,
+            "  without finalize, counted up to a call before the end: {}",
+            list(&cut)
+        );
     }
     waits(&mut text, &counted);
     operations(&mut text, &counted);
@@ -248,7 +252,8 @@ mod tests {
 
     #[test]
     fn the_longest_wait_comes_first_with_its_line_and_the_rank_waited_for() {
-        let rank = |calls| Snapshot { elapsed: 10_000_000, complete: true, calls, ..Snapshot::default() };
+        let rank =
+            |calls| Snapshot { elapsed: 10_000_000, complete: true, calls, ..Snapshot::default() };
         let first = rank(vec![fence(7, 9_000, vec![]), fence(70, 5_000_000, vec![(1, 4_900_000)])]);
         let second = rank(vec![fence(70, 40_000, vec![(0, 10)])]);
         let text = summary(&[Some(first), Some(second), None]);

@@ -161,7 +161,13 @@ impl Writer {
             Event::Thread { thread, name } => self.name_thread(thread, name),
             Event::Call(call) => self.call(&call),
             Event::Sleep { thread, begin, end } => {
-                self.slice("sleep".to_owned(), "sleep", self.thread(thread), (begin, end), Vec::new());
+                self.slice(
+                    "sleep".to_owned(),
+                    "sleep",
+                    self.thread(thread),
+                    (begin, end),
+                    Vec::new(),
+                );
             }
             Event::Operation(operation) => self.operation(&operation),
             Event::Frame(frame) => self.frame(&frame),
@@ -259,7 +265,8 @@ impl Writer {
     fn make_row(&mut self, row: Row) -> u64 {
         let (window, target, is_exposure) = row;
         let uuid = self.uuid(1 << 16 | self.rows.len() as u64);
-        let window = if window == OTHERS { "window".to_owned() } else { format!("window {window}") };
+        let window =
+            if window == OTHERS { "window".to_owned() } else { format!("window {window}") };
         let name = match target {
             Some(target) => format!("{window}, lock of rank {target}"),
             None if is_exposure => format!("{window}, exposure"),

@@ -5,7 +5,6 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::{Awaited, NULL_STATUS, checked_tag, in_group};
-use crate::observe::At;
 use crate::communicator::{ANY_TAG, Communicator};
 use crate::dropped::Dropped;
 use crate::engine::{Channel, Message, State, Status};
@@ -14,6 +13,7 @@ use crate::given::{Given, Taken};
 use crate::group::PROC_NULL;
 use crate::job::Activity;
 use crate::memory::{Exposed, Memory};
+use crate::observe::At;
 use crate::several::Waitable;
 use crate::several::sealed::{self, Frame, Maker};
 

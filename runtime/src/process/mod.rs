@@ -23,8 +23,8 @@ use crate::hosts::Hosts;
 use crate::job::{Activity, Checking, Environment, Routes};
 use crate::log;
 use crate::memory::Places;
-use crate::observe::{At, Observer};
 use crate::object::{Card, ErrorHandler, Holder, Names};
+use crate::observe::{At, Observer};
 use crate::types::Elements;
 use crate::waiter::Waiter;
 

@@ -114,13 +114,13 @@ impl Process {
                 continue;
             }
             self.tell_poisoned();
-            let mut observed = None;
+            let mut observed = (0, None);
             let found = self.waiter.sleep(|| {
                 // The bell is armed only now, so an abort since the last poll didn't ring.
                 let (moved, outcome) = self.progress_and_poll(&mut self.engine(), &mut poll, true);
                 let moved = moved || outcome.is_none() && self.advance_before_sleep();
                 if let Some(observer) = &self.observer {
-                    observed = Some((observe::now(), observer.awaited()));
+                    observed = (observe::now(), observer.awaited());
                 }
                 (moved || outcome.is_some()).then_some(outcome)
             });
@@ -130,8 +130,8 @@ impl Process {
             // An access to memory may have ended the sleep, so this rank polls for the next one.
             idle = 0;
             if found.is_none() {
-                if let (Some(observer), Some((begin, awaited))) = (&self.observer, observed) {
-                    observer.slept(begin, awaited);
+                if let Some(observer) = &self.observer {
+                    observer.slept(observed.0, observed.1);
                 }
                 let asleep: &mut Instant = asleep.get_or_insert_with(Instant::now);
                 if asleep.elapsed() >= LINGER {

@@ -88,7 +88,6 @@ impl Checking {
     }
 
     /// This rank gets the lock of its own window, or is about to release it.
-    #[inline]
     pub(super) fn own_lock(&self, sharing: Sharing, gets: bool) {
         if self.process.checks() {
             self.note_own_lock(sharing, gets);

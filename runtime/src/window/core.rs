@@ -84,13 +84,23 @@ impl Core {
     /// The error of a call that closes an epoch has its place, but no handler has had it: its
     /// caller [raises](Core::raise) it when no operation holds memory any more.
     pub(super) fn fence(&self, assert: Assert) -> Result<()> {
+        let fenced = match self.parts.observed() {
+            None => fence(&self.parts, assert),
+            Some(_) => self.fence_observed(assert),
+        };
+        fenced.map_err(|error| self.placed(error, "fence", None))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fence_observed(&self, assert: Assert) -> Result<()> {
         let (process, at) = (self.parts.process(), self.parts.at());
         self.close_epoch(EpochKind::Fence, None);
         let fenced = process.observed(Activity::Fence, at, || fence(&self.parts, assert));
         if self.is_fenced() {
             self.open_epoch(EpochKind::Fence, None);
         }
-        fenced.map_err(|error| self.placed(error, "fence", None))
+        fenced
     }
 
     /// Whether a fence has opened an epoch.
@@ -166,7 +176,6 @@ impl Core {
     ) -> Result<()> {
         self.called(caller);
         let locked = lock(&self.parts, target, lock_type, assert);
-        self.open_epoch(EpochKind::Lock, Some(target));
         locked.map_err(|error| self.failed(error, "lock", Some(target), caller))
     }
 
@@ -174,7 +183,6 @@ impl Core {
     #[inline]
     pub(super) fn unlock(&self, target: i32, caller: Caller) -> Result<()> {
         let unlocked = unlock(&self.parts, target, caller);
-        self.close_epoch(EpochKind::Lock, Some(target));
         unlocked.map_err(|error| self.placed(error, "unlock", Some(target)))
     }
 
@@ -182,7 +190,9 @@ impl Core {
     pub(super) fn lock_all(&self, assert: Assert, caller: Caller) -> Result<()> {
         self.called(caller);
         let locked = lock_all(&self.parts, assert);
-        self.open_epoch(EpochKind::LockAll, None);
+        if locked.is_ok() {
+            self.open_epoch(EpochKind::LockAll, None);
+        }
         locked.map_err(|error| self.failed(error, "lock_all", None, caller))
     }
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use super::operation::{Action, Operation};
 use super::parts::Parts;
 use super::path::{Progress, fast};
-use super::state::EpochState;
 use crate::check::Caller;
 use crate::memory::Span;
 use crate::observe::{self, At, Done, EpochKind, Observer, TIMED, WindowCounters};
@@ -153,8 +152,7 @@ impl Observed {
 
     /// An epoch of a kind begins, of the locked target if it has one.
     pub(super) fn open(&self, parts: &Parts, kind: EpochKind, target: Option<i32>) {
-        let is_open = kind == EpochKind::Exposure || parts.epochs().state() != EpochState::Closed;
-        if self.observer.traces() && is_open {
+        if self.observer.traces() {
             let (begin, caller) = (observe::now(), parts.checking().caller());
             self.open.borrow_mut().push(Open { kind, target, begin, caller });
         }

@@ -46,7 +46,19 @@ impl Parts {
         let readings = Readings::new(info.max_num_notify);
         let observed = Observed::of_window(process, id, peers.len());
         let (process, info) = (process.clone(), Cell::new(info));
-        Parts { process, id, info, peers, epochs, memory, flight, checking, memo, readings, observed }
+        Parts {
+            process,
+            id,
+            info,
+            peers,
+            epochs,
+            memory,
+            flight,
+            checking,
+            memo,
+            readings,
+            observed,
+        }
     }
 
     #[inline]

@@ -357,7 +357,11 @@ impl Peers {
                 class: match route {
                     Route::Direct if self.is_observed => OBSERVED,
                     Route::Direct => DIRECT,
-                    route => OBSERVED + 1 + (u64::from(architecture) << 1 | u64::from(route == Route::Rdma)),
+                    route => {
+                        OBSERVED
+                            + 1
+                            + (u64::from(architecture) << 1 | u64::from(route == Route::Rdma))
+                    }
                 },
                 mapping: OnceCell::new(),
                 reading: OnceCell::new(),

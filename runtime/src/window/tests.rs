@@ -189,8 +189,12 @@ fn rules_3_to_5_and_11_hold_for_calls_without_scopes() {
         refused(core.complete(Location::caller()), &["without a start", "rule 4", "no epoch"]);
         refused(core.unlock(0, Location::caller()), &["without a lock", "rule 5"]);
         refused(core.unlock_all(Location::caller()), &["without a lock_all", "rule 4"]);
-        for flush in [core.flush(0, Location::caller()), core.flush_all(Location::caller()), core.flush_local(0, Location::caller()), core.flush_local_all(Location::caller())]
-        {
+        for flush in [
+            core.flush(0, Location::caller()),
+            core.flush_all(Location::caller()),
+            core.flush_local(0, Location::caller()),
+            core.flush_local_all(Location::caller()),
+        ] {
             refused(flush, &["passive epoch", "rules 11 and 12", "flush"]);
         }
         core.lock(0, LockType::Shared, Assert::NONE, Location::caller()).unwrap();

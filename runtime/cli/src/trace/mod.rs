@@ -62,17 +62,19 @@ fn summarise(arguments: &Arguments) -> Result<(), String> {
     crate::print(&text).map_err(|error| format!("writing to standard output: {error}"))?;
     if let Some(path) = svg {
         let drawn = picture::draw(&timeline, &waits, RANKS);
-        fs::write(path, drawn)
-            .map_err(|error| format!("can't write {}: {error}; name another file", path.display()))?;
+        fs::write(path, drawn).map_err(|error| {
+            format!("can't write {}: {error}; name another file", path.display())
+        })?;
     }
     Ok(())
 }
 
 /// The longest waits of all ranks, the longest first.
 fn longest_waits(timeline: &Timeline, most: usize) -> Vec<Wait<'_>> {
-    let waits = timeline.ranks.iter().flat_map(|line| {
-        line.calls.iter().map(|span| Wait { rank: line.rank, span })
-    });
+    let waits = timeline
+        .ranks
+        .iter()
+        .flat_map(|line| line.calls.iter().map(|span| Wait { rank: line.rank, span }));
     let mut waits: Vec<_> = waits.collect();
     waits.sort_by_key(|wait| (std::cmp::Reverse(wait.span.nanos()), wait.rank));
     waits.truncate(most);
@@ -116,7 +118,10 @@ fn text(name: &str, timeline: &Timeline, waits: &[Wait<'_>]) -> String {
     if timeline.ranks.len() > RANKS {
         let _ = writeln!(text, "and {} more ranks", timeline.ranks.len() - RANKS);
     }
-    let _ = writeln!(text, "\nlongest waits\n      from  rank  call                    took  for rank  at");
+    let _ = writeln!(
+        text,
+        "\nlongest waits\n      from  rank  call                    took  for rank  at"
+    );
     for Wait { rank, span } in waits {
         let what = match span.window {
             Some(window) => format!("{}, window {window}", span.name),
@@ -124,8 +129,11 @@ fn text(name: &str, timeline: &Timeline, waits: &[Wait<'_>]) -> String {
         };
         let (from, took) = (duration(span.begin - begin), duration(span.nanos()));
         let awaited = span.awaited.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
-        let _ =
-            writeln!(text, "{from:>10}{rank:>6}  {what:<19}{took:>9}{awaited:>10}  {}", span.source);
+        let _ = writeln!(
+            text,
+            "{from:>10}{rank:>6}  {what:<19}{took:>9}{awaited:>10}  {}",
+            span.source
+        );
     }
     text
 }

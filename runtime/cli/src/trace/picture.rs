@@ -3,8 +3,8 @@
 //! A trace may have millions of calls, so each pixel of a row has the state in which its rank spent
 //! most of the pixel's time. The picture's size depends on the number of ranks only.
 
-use longshore_benches::report::page;
 use longshore::observe::timeline::{RankLine, Timeline};
+use longshore_benches::report::page;
 use svg::node::element::{Definitions, Group, Line, Marker, Path, Rectangle, Text, Title};
 
 use super::{Wait, duration, in_calls};
@@ -121,9 +121,12 @@ fn axis(mut drawn: Group, scale: &Scale, bottom: usize) -> Group {
         let x = scale.x(scale.begin + time);
         let stroke = Line::new().set("x1", x).set("x2", x).set("y1", TOP - 6).set("y2", bottom);
         let words = if mark == 0 { "0".to_owned() } else { duration(time) };
-        drawn = drawn
-            .add(stroke.set("class", "axis"))
-            .add(text(x as usize, bottom + 18, "small middle", &words));
+        drawn = drawn.add(stroke.set("class", "axis")).add(text(
+            x as usize,
+            bottom + 18,
+            "small middle",
+            &words,
+        ));
     }
     drawn
 }

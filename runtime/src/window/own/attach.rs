@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::OwnMemory;
-use crate::observe::At;
 use crate::engine::Attachments;
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::job::Activity;
 use crate::memory::Exposed;
+use crate::observe::At;
 use crate::process::Process;
 use crate::window::directory::{Directory, Entry};
 use crate::window::part::Part;

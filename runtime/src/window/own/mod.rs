@@ -10,12 +10,12 @@ use longshore_transport::{Range, Segment};
 
 use super::directory::{Directory, Reading, Turn};
 use super::part::Part;
-use crate::route::Route;
 use super::peers::{Location, Mapped, Mapping, Target};
 use crate::engine::{Attachments, Measures};
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::memory::{Exposed, Span, whole_pages};
+use crate::route::Route;
 
 /// A window's memory at one rank.
 pub(super) struct OwnMemory {

@@ -79,11 +79,7 @@ pub(in crate::window) fn sync(parts: &Parts) -> Result<()> {
 /// Waits until the operations on a target, or on all, are done. The error is the first of theirs.
 /// `caller` is the source line of the call, if it isn't noted yet.
 #[inline]
-pub(super) fn settle(
-    parts: &Parts,
-    target: Option<&Target>,
-    caller: Option<Caller>,
-) -> Result<()> {
+pub(super) fn settle(parts: &Parts, target: Option<&Target>, caller: Option<Caller>) -> Result<()> {
     // What is read after the barrier waits for it, so a flush with nothing to wait for reads first.
     let nothing = parts.flight().is_empty() && !parts.process().must_poll();
     // Before any message that lets another rank rely on it, and before this rank's own loads.

@@ -7,7 +7,7 @@ use crate::check::Caller;
 use crate::engine::EXPOSED;
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
-use crate::window::claim::{NOT_LOCKED, claim, lock_lazily, release, release_all};
+use crate::window::claim::{NOT_LOCKED, claim, lock_lazily, release, release_all, unchecked_lock};
 use crate::window::parts::Parts;
 use crate::window::state::{Access, EpochState, Step};
 use crate::window::sync::flush::{await_done, settle};
@@ -70,7 +70,7 @@ pub(in crate::window) fn lock(
         return Err(ErrorKind::Epoch(TWICE).into());
     }
     let access = match assert.contains(Assert::NOCHECK) {
-        true => Access::Unchecked,
+        true => unchecked_lock(parts, target),
         false => claim(parts, target, lock_type.into())?,
     };
     epochs.enter(locked);

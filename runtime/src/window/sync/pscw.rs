@@ -33,8 +33,9 @@ pub(in crate::window) fn start(parts: &Parts, group: &Group, assert: Assert) -> 
     if all(parts, &targets, posted) {
         process.oblige().inspect_err(|_| epochs.restore(before))?;
     } else {
-        let waited = process
-            .during(Activity::Start, parts.id(), parts.at(), || await_tallies(parts, Tally::Posts, &targets));
+        let waited = process.during(Activity::Start, parts.id(), parts.at(), || {
+            await_tallies(parts, Tally::Posts, &targets)
+        });
         waited.map_err(|error| {
             epochs.restore(before);
             parts.checking().unmatched(error, "start", peers, &targets)
@@ -122,8 +123,9 @@ pub(in crate::window) fn wait(parts: &Parts) -> Result<()> {
         if all(parts, origins, |origin| has_completed(parts, origin)) {
             return process.oblige();
         }
-        let waited = process
-            .during(Activity::Wait, parts.id(), parts.at(), || await_tallies(parts, Tally::Completes, origins));
+        let waited = process.during(Activity::Wait, parts.id(), parts.at(), || {
+            await_tallies(parts, Tally::Completes, origins)
+        });
         waited.map_err(|error| parts.checking().unmatched(error, "wait", peers, origins))
     });
     if epochs.is_posted() {
