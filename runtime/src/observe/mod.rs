@@ -176,7 +176,7 @@ impl Observer {
     pub(crate) fn end_window(&self, counters: &Arc<WindowCounters>) {
         let mut recorded = self.recorded();
         recorded.windows.retain(|window| !Arc::ptr_eq(window, counters));
-        let counts = counters.counts();
+        let counts = counters.counts(true);
         if recorded.ended.len() < WINDOWS {
             recorded.ended.push(counts);
             return;
@@ -335,7 +335,7 @@ impl Observer {
             if let Some(name) = name(window.id()) {
                 window.set_name(name);
             }
-            window.counts()
+            window.counts(false)
         });
         let mut windows: Vec<_> = windows.chain(open).collect();
         windows.sort_by_key(|window| window.id);

@@ -103,10 +103,15 @@ impl WindowCounts {
     /// Adds the counts of another window.
     pub(super) fn merge(&mut self, other: WindowCounts) {
         for TargetCounts { rank, rows } in other.targets {
-            match self.targets.iter_mut().find(|target| target.rank == rank) {
-                None => self.targets.push(TargetCounts { rank, rows }),
-                Some(target) => rows.into_iter().for_each(|row| target.add(row)),
-            }
+            rows.into_iter().for_each(|row| self.add(rank, row));
+        }
+    }
+
+    /// Adds operations on a target.
+    pub(super) fn add(&mut self, rank: u32, row: Row) {
+        match self.targets.iter_mut().find(|target| target.rank == rank) {
+            None => self.targets.push(TargetCounts { rank, rows: vec![row] }),
+            Some(target) => target.add(row),
         }
     }
 }

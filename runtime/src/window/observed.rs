@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use super::memo::KnownRun;
 use super::operation::{Action, Operation};
 use super::parts::Parts;
 use super::path::{Progress, fast};
@@ -15,11 +16,13 @@ use crate::observe::{self, At, Done, EpochKind, Observer, TIMED, WindowCounters}
 use crate::origin::What;
 use crate::process::Process;
 use crate::route::Route;
-use crate::types::TargetType;
+use crate::types::{TargetType, Type};
 
 /// The observer of a window.
 pub(super) struct Observed {
     observer: Arc<Observer>,
+    /// Whether operations are traced too.
+    traces: bool,
     counters: Arc<WindowCounters>,
     /// The size of the type that was counted last, by its number. Most operations have its type.
     last: Cell<(u64, u64)>,
@@ -50,7 +53,14 @@ impl Observed {
     pub(super) fn of_window(process: &Process, id: u32, ranks: usize) -> Option<Observed> {
         let observer = process.observer()?.clone();
         let counters = observer.window(id, ranks);
-        Some(Observed { observer, counters, last: Cell::default(), open: RefCell::default() })
+        let traces = observer.traces();
+        Some(Observed {
+            observer,
+            traces,
+            counters,
+            last: Cell::default(),
+            open: RefCell::default(),
+        })
     }
 
     /// A put or get that the memo knows as a copy, on a target that is mapped: the observed twin of
@@ -66,17 +76,45 @@ impl Observed {
     ) -> Option<()> {
         let TargetType::Own(own) = target_type else { return None };
         let run = parts.memo().observed_run(own)?;
-        let to = parts.peers().get(target)?;
         let bytes = run.len(count)?;
-        let is_timed = bytes >= TIMED || self.observer.traces();
-        let begin = if is_timed { observe::now() } else { 0 };
+        if bytes >= TIMED || self.traces {
+            let run = (run, bytes);
+            return self.copy_timed(
+                parts,
+                action,
+                (memory, what),
+                (target, at, count, own),
+                run,
+                caller,
+            );
+        }
+        fast::copy(parts, action, memory, what, target, at, count, own, run)?;
+        let done = Done { kind: action.number(), route: Route::Direct, bytes, nanos: 0 };
+        self.counters.count(target as u32, || peer_of(parts, target), done);
+        Some(())
+    }
+
+    /// As [`copy`](Observed::copy), of an operation whose time is taken.
+    #[cold]
+    #[inline(never)]
+    fn copy_timed(
+        &self,
+        parts: &Parts,
+        action: Action,
+        (memory, what): (Span, What<'_>),
+        (target, at, count, own): (i32, i64, i64, &Type),
+        (run, bytes): (KnownRun, u64),
+        caller: Caller,
+    ) -> Option<()> {
+        let begin = observe::now();
         fast::copy(parts, action, memory, what, target, at, count, own, run)?;
         let nanos = if bytes >= TIMED { observe::now().saturating_sub(begin) } else { 0 };
         let done = Done { kind: action.number(), route: Route::Direct, bytes, nanos };
-        self.counters.count(to.rank, to.peer, done);
-        if self.observer.traces() {
+        let peer = peer_of(parts, target);
+        self.counters.count(target as u32, || peer, done);
+        if self.traces {
             parts.checking().called(caller);
-            self.trace(parts, (begin, 0), done, to.peer, target_type);
+            self.trace(parts, (begin, 0), done, peer, TargetType::Own(own));
         }
         Some(())
     }
@@ -90,7 +128,7 @@ impl Observed {
             _ => self.size(target_type),
         };
         let bytes = size.wrapping_mul(u64::try_from(operation.count).unwrap_or(0));
-        if !self.observer.traces() {
+        if !self.traces {
             let time = if bytes >= TIMED { observe::now() } else { 0 };
             return Begun { bytes, time, issued: 0 };
         }
@@ -129,8 +167,8 @@ impl Observed {
         let Begun { bytes, time, issued } = begun;
         let nanos = if bytes >= TIMED { observe::now().saturating_sub(time) } else { 0 };
         let done = Done { kind: operation.action.number(), route, bytes, nanos };
-        self.counters.count(to.rank, to.peer, done);
-        if self.observer.traces() {
+        self.counters.count(to.rank, || to.peer, done);
+        if self.traces {
             let now = parts.flight().ledger().issued(to.peer);
             let number = if route == Route::Message && now > issued { now } else { 0 };
             self.trace(parts, (time, number), done, to.peer, operation.target_type);
@@ -152,7 +190,7 @@ impl Observed {
 
     /// An epoch of a kind begins, of the locked target if it has one.
     pub(super) fn open(&self, parts: &Parts, kind: EpochKind, target: Option<i32>) {
-        if self.observer.traces() {
+        if self.traces {
             let (begin, caller) = (observe::now(), parts.checking().caller());
             self.open.borrow_mut().push(Open { kind, target, begin, caller });
         }
@@ -181,4 +219,9 @@ impl Drop for Observed {
     fn drop(&mut self) {
         self.observer.end_window(&self.counters);
     }
+}
+
+/// The rank in the job of a target that an operation has reached.
+fn peer_of(parts: &Parts, target: i32) -> u32 {
+    parts.peers().get(target).map_or(0, |target| target.peer)
 }
