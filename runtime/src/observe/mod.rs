@@ -29,6 +29,7 @@ mod writer;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use longshore_transport::{Journal, Segment};
 
@@ -50,6 +51,11 @@ use tracer::{Key, Tracer};
 pub(crate) const COUNTERS: u32 = 1;
 /// The bit of [`Journal::wants`] that asks for events.
 pub(crate) const EVENTS: u32 = 2;
+
+/// The first sleep of an observed wait. Each one is twice as long as the last, up to the longest of
+/// all waits. After each the rank looks for whom it waits: when it falls asleep, the others that
+/// wait in turn may not have said so yet.
+pub(crate) const NAP: Duration = Duration::from_millis(1);
 
 /// The least time between two snapshots, except the last one.
 const PAUSE: u64 = 200_000_000;
@@ -242,8 +248,9 @@ impl Observer {
     }
 
     /// This thread slept, while it waited for the rank that it had noted. `awaited` is what
-    /// [`awaited`](Observer::awaited) returned before.
-    pub(crate) fn slept(&self, begin: u64, awaited: Option<u32>) {
+    /// [`awaited`](Observer::awaited) returned before. A sleep of a whole `nap` was ended by nobody,
+    /// and isn't counted as a wake-up.
+    pub(crate) fn slept(&self, begin: u64, awaited: Option<u32>, nap: Duration) {
         let end = now();
         let nanos = end.saturating_sub(begin);
         if let Some(rank) = awaited {
@@ -256,7 +263,7 @@ impl Observer {
             });
         }
         let mut recorded = self.recorded();
-        recorded.sleeps += 1;
+        recorded.sleeps += u64::from(u128::from(nanos) < nap.as_nanos());
         recorded.slept += nanos;
         if self.traces {
             let Recorded { tracer, journal, .. } = &mut *recorded;

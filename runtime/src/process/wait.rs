@@ -11,6 +11,7 @@ use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
 use crate::observe::{self, At};
+use crate::waiter::NAP;
 
 impl Process {
     /// Makes progress until `poll` returns a result. Its second argument is true when this rank is
@@ -88,6 +89,7 @@ impl Process {
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
         let (mut idle, mut circle, mut asleep) = (0, None, None);
+        let mut nap = if self.observer.is_some() { observe::NAP } else { NAP };
         loop {
             let mut engine = self.engine();
             let (mut moved, mut polls) = (false, 0);
@@ -115,7 +117,7 @@ impl Process {
             }
             self.tell_poisoned();
             let mut observed = (0, None);
-            let found = self.waiter.sleep(|| {
+            let found = self.waiter.sleep(nap, || {
                 // The bell is armed only now, so an abort since the last poll didn't ring.
                 let (moved, outcome) = self.progress_and_poll(&mut self.engine(), &mut poll, true);
                 let moved = moved || outcome.is_none() && self.advance_before_sleep();
@@ -131,7 +133,8 @@ impl Process {
             idle = 0;
             if found.is_none() {
                 if let Some(observer) = &self.observer {
-                    observer.slept(observed.0, observed.1);
+                    observer.slept(observed.0, observed.1, nap);
+                    nap = (2 * nap).min(NAP);
                 }
                 let asleep: &mut Instant = asleep.get_or_insert_with(Instant::now);
                 if asleep.elapsed() >= LINGER {
