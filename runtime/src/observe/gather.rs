@@ -16,6 +16,12 @@ use super::{COUNTERS, EVENTS, Record};
 const ROOM: u32 = 64 << 20;
 
 /// Where the counters of a job go.
+///
+/// ```
+/// use longshore::launcher::{Job, Stats};
+///
+/// let job = Job { stats: Some(Stats::File("stats.json".into())), ..Job::default() };
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stats {
     /// A summary that fits on a screen, to standard error.

@@ -1,8 +1,8 @@
 //! What a rank records about itself for `longshore run --stats` and `--trace`.
 //!
-//! The [`Observer`] of a rank is the one place at which everything is recorded: operations, calls
-//! that may wait, sleeps, frames. Counters become a [`snapshot`], and traces become [`events`]; both
-//! go to the rank's journal, which the launcher reads after the rank's end. So they are there after
+//! The `Observer` of a rank is the one place at which everything is recorded: operations, calls that
+//! may wait, sleeps, frames. Counters become a `snapshot`, and traces become `events`; both go to the
+//! rank's journal, which the launcher reads after the rank's end. So they are there after
 //! a crash too. Without an observer, the fast paths of operations are the code of a job that isn't
 //! observed: the classes of targets keep observed operations off them (`window::peers`).
 //!
@@ -253,15 +253,23 @@ impl Observer {
     pub(crate) fn slept(&self, begin: u64, awaited: Option<u32>, nap: Duration) {
         let end = now();
         let nanos = end.saturating_sub(begin);
-        if let Some(rank) = awaited {
-            ONGOING.with_borrow_mut(|ongoing| {
-                let Some(Ongoing { slept, .. }) = ongoing else { return };
-                match slept.iter_mut().find(|(known, _)| *known == rank) {
-                    Some((_, sum)) => *sum += nanos,
-                    None => slept.push((rank, nanos)),
+        ONGOING.with_borrow_mut(|ongoing| {
+            let Some(Ongoing { slept, .. }) = ongoing else { return };
+            let known = match awaited {
+                Some(rank) => slept.iter().position(|(known, _)| *known == rank),
+                // Most likely still the one for which it waited before.
+                None => slept.len().checked_sub(1),
+            };
+            match (known, awaited) {
+                (Some(at), _) => {
+                    slept[at].1 += nanos;
+                    let last = slept.len() - 1;
+                    slept.swap(at, last);
                 }
-            });
-        }
+                (None, Some(rank)) => slept.push((rank, nanos)),
+                (None, None) => {}
+            }
+        });
         let mut recorded = self.recorded();
         recorded.sleeps += u64::from(u128::from(nanos) < nap.as_nanos());
         recorded.slept += nanos;
@@ -273,19 +281,25 @@ impl Observer {
     }
 
     /// The rank that lets this one wait: the rank that it has noted, or the rank for which that one
-    /// waits in turn, and so on. The notes of other hosts aren't known here.
+    /// waits in turn, and so on to a rank that doesn't wait. `None` where the last one is in a call
+    /// too, and is about to say for whom it waits. The notes of other hosts aren't known here.
     pub(crate) fn awaited(&self) -> Option<u32> {
         let mut rank = self.segment.noted(self.rank).waits_for?;
+        // A target answers within its own calls, whomever it waits for.
+        let answers = [Activity::Flush, Activity::Request, Activity::Accumulate];
+        let is_answer = |ongoing: &Ongoing| answers.contains(&ongoing.activity);
+        if ONGOING.with_borrow(|ongoing| ongoing.as_ref().is_some_and(is_answer)) {
+            return Some(rank);
+        }
         for _ in 0..self.size {
             let note = self.segment.noted(rank);
             match note.waits_for {
-                Some(next) if note.code != Activity::Computing.code() && next != self.rank => {
-                    rank = next;
-                }
-                _ => break,
+                _ if note.code == Activity::Computing.code() => return Some(rank),
+                Some(next) if next != self.rank => rank = next,
+                _ => return None,
             }
         }
-        Some(rank)
+        None
     }
 
     /// Records operations of one call for the trace.

@@ -319,9 +319,10 @@ impl Process {
 }
 
 impl Ticket {
-    /// Waits until the operation on `target`, a rank of the job, is complete, and returns its
-    /// error.
-    pub(crate) fn wait(&self, process: &Process, target: Option<u32>) -> Result<()> {
+    /// Waits until the operation is complete, and returns its error. `at` is the place of the call,
+    /// with the operation's target.
+    pub(crate) fn wait(&self, process: &Process, at: At) -> Result<()> {
+        let target = at.peer;
         let poll = |arming: bool| {
             if arming {
                 process.note_wait(target);
@@ -329,7 +330,6 @@ impl Ticket {
             self.is_done().then_some(Ok(()))
         };
         // An operation on PROC_NULL is complete at once, so the detail of the activity isn't shown.
-        let at = At { peer: target, ..At::default() };
         process.during(Activity::Request, target.unwrap_or(0), at, || {
             process.wait(|_, arming| poll(arming))
         })?;

@@ -64,29 +64,26 @@ impl Observed {
     }
 
     /// A put or get that the memo knows as a copy, on a target that is mapped: the observed twin of
-    /// the inlined attempt.
-    #[inline]
+    /// the inlined attempt. It takes scalars, as that does.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)] // MPI's
     pub(super) fn copy(
         &self,
         parts: &Parts,
         action: Action,
-        (memory, what): (Span, What<'_>),
-        (target, at, count, target_type): (i32, i64, i64, TargetType<'_>),
+        memory: Span,
+        what: What<'_>,
+        target: i32,
+        at: i64,
+        count: i64,
+        own: &Type,
         caller: Caller,
     ) -> Option<()> {
-        let TargetType::Own(own) = target_type else { return None };
         let run = parts.memo().observed_run(own)?;
         let bytes = run.len(count)?;
         if bytes >= TIMED || self.traces {
-            let run = (run, bytes);
-            return self.copy_timed(
-                parts,
-                action,
-                (memory, what),
-                (target, at, count, own),
-                run,
-                caller,
-            );
+            let place = (target, at, count, own);
+            return self.copy_timed(parts, action, (memory, what), place, (run, bytes), caller);
         }
         fast::copy(parts, action, memory, what, target, at, count, own, run)?;
         let done = Done { kind: action.number(), route: Route::Direct, bytes, nanos: 0 };

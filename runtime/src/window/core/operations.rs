@@ -60,12 +60,30 @@ impl Core {
         target_type: TargetType<'_>,
     ) -> Result<()> {
         let (parts, at) = (&self.parts, displacement);
-        if let Some(observed) = parts.observed() {
-            let place = (target, displacement, count, target_type);
-            if observed.copy(parts, action, (span, what), place, Location::caller()).is_some() {
+        if let (Some(observed), TargetType::Own(own)) = (parts.observed(), target_type) {
+            let caller = Location::caller();
+            if observed.copy(parts, action, span, what, target, at, count, own, caller).is_some() {
                 return Ok(());
             }
         }
+        // Apart, so that this call of an observed copy saves no registers for the rest.
+        self.transfer_at_last(action, span, what, target, displacement, count, target_type)
+    }
+
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline(never)]
+    #[track_caller]
+    fn transfer_at_last(
+        &self,
+        action: Action,
+        span: Span,
+        what: What<'_>,
+        target: i32,
+        displacement: i64,
+        count: i64,
+        target_type: TargetType<'_>,
+    ) -> Result<()> {
+        let (parts, at) = (&self.parts, displacement);
         if let Some(to) = fast::unlocked(parts, target) {
             let again =
                 move || fast::transfer(parts, action, span, what, target, at, count, target_type);
