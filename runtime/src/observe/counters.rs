@@ -95,7 +95,7 @@ impl WindowCounters {
         WindowCounters { id, name: Mutex::default(), targets, run: Run::none() }
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.id
     }
 

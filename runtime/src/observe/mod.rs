@@ -1,9 +1,9 @@
 //! What a rank records about itself for `longshore run --stats` and `--trace`.
 //!
-//! The `Observer` of a rank is the one place at which everything is recorded: operations, calls that
-//! may wait, sleeps, frames. Counters become a `snapshot`, and traces become `events`; both go to the
-//! rank's journal, which the launcher reads after the rank's end. So they are there after
-//! a crash too. Without an observer, the fast paths of operations are the code of a job that isn't
+//! The `Observer` of a rank is the one place at which everything is recorded: operations, calls
+//! that may wait, sleeps, frames. Counters become a `snapshot`, and traces become `events`; both go
+//! to the rank's journal, which the launcher reads after the rank's end. So they are there after a
+//! crash too. Without an observer, the fast paths of operations are the code of a job that isn't
 //! observed: the classes of targets keep observed operations off them (`window::peers`).
 //!
 //! A *call* here is one that may wait: synchronisation, collective calls, messages, requests. Its
@@ -248,8 +248,8 @@ impl Observer {
     }
 
     /// This thread slept, while it waited for the rank that it had noted. `awaited` is what
-    /// [`awaited`](Observer::awaited) returned before. A sleep of a whole `nap` was ended by nobody,
-    /// and isn't counted as a wake-up.
+    /// [`awaited`](Observer::awaited) returned before. A sleep of a whole `nap` was ended by
+    /// nobody, and isn't counted as a wake-up.
     pub(crate) fn slept(&self, begin: u64, awaited: Option<u32>, nap: Duration) {
         let end = now();
         let nanos = end.saturating_sub(begin);

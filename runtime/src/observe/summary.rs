@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::report::name;
-use super::snapshot::{CallCounts, OTHERS, PeerCounts, Snapshot};
+use super::snapshot::{CallCounts, PeerCounts, Snapshot};
 use super::{KINDS, ROUTES, SIZES};
 
 /// The most lines of waits. Each has two.
@@ -192,7 +192,6 @@ fn frames(text: &mut String, counted: &[(u32, &Snapshot)]) {
     if merged > 0 {
         let _ = writeln!(text, "  {merged} windows are counted together, or by their waits only");
     }
-    debug_assert!(OTHERS > 0);
 }
 
 /// The first of some ranks, and the number of the others.

@@ -126,8 +126,8 @@ fn note_claim(parts: &Parts, target: &Target, sharing: Sharing, gets: bool) {
 pub(super) fn note_lock(parts: &Parts, target: &Target, begins: bool) {
     let (kind, rank) = (EpochKind::Lock, Some(target.rank as i32));
     match parts.observed() {
-        Some(observed) if begins => observed.open(parts, kind, rank),
-        Some(observed) => observed.close(parts, kind, rank),
+        Some(observed) if begins => observed.open(kind, rank, parts.checking().caller()),
+        Some(observed) => observed.close(kind, rank, Some(target.peer)),
         None => {}
     }
 }

@@ -112,7 +112,7 @@ impl Core {
     #[inline(always)]
     fn open_epoch(&self, kind: EpochKind, target: Option<i32>) {
         if let Some(observed) = self.parts.observed() {
-            observed.open(&self.parts, kind, target);
+            observed.open(kind, target, self.parts.checking().caller());
         }
     }
 
@@ -120,7 +120,7 @@ impl Core {
     #[inline(always)]
     fn close_epoch(&self, kind: EpochKind, target: Option<i32>) {
         if let Some(observed) = self.parts.observed() {
-            observed.close(&self.parts, kind, target);
+            observed.close(kind, target, None);
         }
     }
 

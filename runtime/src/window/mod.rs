@@ -14,6 +14,7 @@ mod lane;
 mod memo;
 mod notified;
 mod observed;
+mod observing;
 mod operation;
 mod own;
 mod part;

@@ -161,9 +161,9 @@ fn awaited(line: &RankLine) -> String {
 fn duration(nanos: u64) -> String {
     let value = nanos as f64;
     let (scaled, unit) = match nanos {
-        ..1_000 => return format!("{nanos} ns"),
-        ..1_000_000 => (value / 1e3, "us"),
-        ..1_000_000_000 => (value / 1e6, "ms"),
+        0..1_000 => return format!("{nanos} ns"),
+        1_000..1_000_000 => (value / 1e3, "us"),
+        1_000_000..1_000_000_000 => (value / 1e6, "ms"),
         _ => (value / 1e9, "s"),
     };
     match scaled {
