@@ -148,7 +148,7 @@ fn the_summary_is_short_and_begins_with_the_longest_wait() {
     let finished = run_late(&["-n", "3", "--stats"]);
     assert_eq!(finished.status, 0, "{}", finished.stderr);
     let lines: Vec<&str> = finished.stderr.lines().collect();
-    assert!(lines[0].starts_with("longshore: 3 of 3 ranks counted"), "{lines:?}");
+    assert!(lines[0].starts_with("longshore: 3 of 3 ranks, "), "{lines:?}");
     assert!(lines[2].contains("fence, window 1") && lines[2].contains("rank 1: "), "{lines:?}");
     assert!(lines[3].contains("observed.rs:"), "{lines:?}");
     assert!(lines.len() <= 24 && lines.iter().all(|line| line.len() <= 120), "{lines:?}");
