@@ -8,6 +8,7 @@ pub mod halo;
 pub mod hashtable;
 pub mod hex;
 pub mod histogram;
+pub mod imbalance;
 pub mod object;
 pub mod overflow;
 pub mod packed;
@@ -26,7 +27,8 @@ use std::process::ExitCode;
 
 use longshore::Rank;
 
-/// The examples that the demo runs, in its order. [`TABLE`] takes a file, [`TELEMETRY`] options.
+/// The examples that the demo runs, in its order. It leaves out `imbalance`, which takes its time.
+/// [`TABLE`] takes a file, [`TELEMETRY`] options.
 pub const NAMES: [&str; 12] = [
     "halo",
     "stencil",
@@ -70,6 +72,7 @@ fn run(rank: &Rank, name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Err
         ("hashtable", []) => hashtable::run(rank),
         ("stealing", []) => stealing::run(rank),
         ("histogram", []) => histogram::run(rank),
+        ("imbalance", []) => imbalance::run(rank),
         (TELEMETRY, options) => telemetry::run(rank, options),
         (TABLE, [input]) => table::run(rank, input),
         (TABLE, _) => {

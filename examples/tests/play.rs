@@ -102,6 +102,11 @@ fn histogram() {
 }
 
 #[test]
+fn imbalance() {
+    play(env!("CARGO_BIN_EXE_imbalance"), &[]);
+}
+
+#[test]
 fn first() {
     play(env!("CARGO_BIN_EXE_first"), &[]);
 }

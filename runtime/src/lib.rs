@@ -118,6 +118,8 @@ mod memory;
 mod notification;
 mod numbers;
 mod object;
+#[doc(hidden)]
+pub mod observe;
 mod origin;
 mod p2p;
 mod packed;

@@ -19,6 +19,7 @@ use crate::group::Group;
 use crate::group::PROC_NULL;
 use crate::job::Activity;
 use crate::memory::{Lease, Scope, scope};
+use crate::observe::At;
 use crate::origin::{Destination, Elementwise, Origin, What};
 use crate::process::Process;
 use crate::types::{ForeignType, OTHER_RANK, Type};
@@ -320,7 +321,8 @@ impl Communicator {
         let made = || {
             self.ready()?;
             let peer = self.member(other).ok().flatten();
-            process.during(activity, peer.unwrap_or(other as u32), body)
+            let at = At { peer, ..At::of(caller) };
+            process.during(activity, peer.unwrap_or(other as u32), at, body)
         };
         made().map_err(|error| self.raise(error.at(|| self.toward(call, other)), caller))
     }

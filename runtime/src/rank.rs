@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use longshore_transport::shm::ShmLink;
-use longshore_transport::{Link, Segment};
+use longshore_transport::{Journal, Link, Segment};
 use shipable::{Architecture, Datatype, Element};
 
 use crate::buffer::Buffer;
@@ -114,6 +114,9 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
     setup.routes = environment.routes;
     setup.adversary = adversary;
     setup.check = check;
+    if let Some(journal) = environment.journal.take() {
+        setup.journal = Some(Journal::open(journal)?);
+    }
     setup.progress = environment.progress;
     // A rank's own processors may be fewer, since the launcher binds it.
     setup.processors = environment.processors.or(setup.processors);

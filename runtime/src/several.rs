@@ -3,9 +3,12 @@
 
 use std::sync::Arc;
 
+use std::panic::Location;
+
 use crate::engine::State;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
+use crate::observe::At;
 use crate::process::Process;
 use sealed::{Frame, Maker};
 
@@ -96,10 +99,11 @@ pub(crate) mod sealed {
 /// # Errors
 /// REQUEST for requests of different ranks. PROC_ABORTED if the job is being aborted. An error of a
 /// request is returned by the request's own `wait`.
+#[track_caller]
 pub fn wait_all(requests: &[&dyn Waitable]) -> Result<()> {
     let Some(process) = process_of(requests)? else { return Ok(()) };
     let mut complete = 0;
-    process.during(Activity::Requests, 0, || {
+    process.during(Activity::Requests, 0, At::of(Location::caller()), || {
         process.wait(|state, arming| {
             while requests.get(complete).is_some_and(|request| is_complete(*request, state)) {
                 complete += 1;
@@ -134,9 +138,10 @@ pub fn wait_all(requests: &[&dyn Waitable]) -> Result<()> {
 ///
 /// # Errors
 /// Those of [`wait_all`].
+#[track_caller]
 pub fn wait_some(requests: &[&dyn Waitable]) -> Result<Vec<usize>> {
     let Some(process) = process_of(requests)? else { return Ok(Vec::new()) };
-    process.during(Activity::Requests, 0, || {
+    process.during(Activity::Requests, 0, At::of(Location::caller()), || {
         process.wait(|state, arming| {
             let complete = complete(requests, state);
             if complete.is_empty() && arming {

@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+use crate::observe::{FrameObserver, Seen};
+use crate::wire::{Brief, Frame, Header, Kind};
+
 /// The number of frames that are kept. Older ones are dropped.
 const KEPT: usize = 4096;
 
@@ -33,25 +36,67 @@ pub struct Tapped {
 /// The recorder. It is off by default.
 #[derive(Default)]
 pub(crate) struct Tap {
-    frames: Option<VecDeque<Tapped>>,
+    /// What looks at each frame. One look at this field decides that nothing does.
+    recording: Option<Box<Recording>>,
     /// The number of frames sent, counted even when the tap is off.
     pub sent: u64,
+}
+
+/// What looks at each frame.
+#[derive(Default)]
+struct Recording {
+    frames: Option<VecDeque<Tapped>>,
+    observer: Option<FrameObserver>,
 }
 
 impl Tap {
     /// Turns recording on, or turns it off and drops the frames.
     pub(crate) fn turn(&mut self, on: bool) {
-        self.frames = on.then(|| self.frames.take().unwrap_or_default());
+        let recording = self.recording.get_or_insert_default();
+        recording.frames = on.then(|| recording.frames.take().unwrap_or_default());
+        if !on && recording.observer.is_none() {
+            self.recording = None;
+        }
     }
 
     /// The frames recorded since the last call.
     pub(crate) fn take(&mut self) -> Vec<Tapped> {
-        self.frames.as_mut().map(std::mem::take).unwrap_or_default().into()
+        let frames = self.recording.as_mut().and_then(|recording| recording.frames.as_mut());
+        frames.map(std::mem::take).unwrap_or_default().into()
+    }
+
+    /// Lets an observer see each frame.
+    pub(crate) fn observe(&mut self, observer: FrameObserver) {
+        self.recording.get_or_insert_default().observer = Some(observer);
+    }
+
+    /// The observer of frames, if there is one.
+    pub(crate) fn observer(&mut self) -> Option<&mut FrameObserver> {
+        self.recording.as_mut()?.observer.as_mut()
+    }
+
+    /// A link had no room for a frame, which waits.
+    pub(crate) fn retry(&mut self) {
+        if let Some(observer) = self.observer() {
+            observer.retry();
+        }
     }
 
     #[inline]
     pub(crate) fn record(&mut self, direction: Direction, peer: u32, frame: &[u8]) {
         self.sent += u64::from(direction == Direction::Sent);
+        if let Some(recording) = &mut self.recording {
+            recording.record(direction, peer, frame);
+        }
+    }
+}
+
+impl Recording {
+    #[cold]
+    fn record(&mut self, direction: Direction, peer: u32, frame: &[u8]) {
+        if let (Some(observer), Some(decoded)) = (&mut self.observer, Frame::decode(frame)) {
+            observer.see(seen(direction, peer, frame.len(), decoded));
+        }
         let Some(frames) = &mut self.frames else { return };
         if frames.len() == KEPT {
             frames.pop_front();
@@ -59,4 +104,17 @@ impl Tap {
         let bytes = frame[..frame.len().min(SNAP)].to_vec();
         frames.push_back(Tapped { direction, peer, bytes, length: frame.len() });
     }
+}
+
+/// What the observer learns of a frame.
+fn seen(direction: Direction, peer: u32, len: usize, frame: Frame<'_>) -> Seen {
+    let (kind, window, number) = match frame {
+        Frame::Long(Header { kind, context, operation, .. }, _) => (kind, context, operation),
+        Frame::Short(Brief { kind, context, .. }, _) => (kind, context, 0),
+    };
+    let operates =
+        matches!(kind, Kind::Put | Kind::Get | Kind::Accumulate | Kind::Fetch | Kind::Swap);
+    let number = if operates { number } else { 0 };
+    let sent = direction == Direction::Sent;
+    Seen { sent, peer, bytes: len as u64, kind, window, number }
 }

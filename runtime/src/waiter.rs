@@ -55,7 +55,7 @@ const REMOTE_POLLS: u32 = 128;
 const COURTESY: u32 = 64;
 
 /// The longest sleep. After it, the rank checks the state of the job.
-const NAP: Duration = Duration::from_millis(100);
+pub(crate) const NAP: Duration = Duration::from_millis(100);
 
 /// The waiting strategy of a rank. Under simulation, the doorbell and an empty link pass the turn
 /// to another rank.
@@ -262,8 +262,8 @@ impl Waiter {
     }
 
     /// Sleeps until the bell rings, unless `poll` finds something. `poll` runs after the bell is
-    /// armed, so any later event ends the sleep.
-    pub(crate) fn sleep<T>(&self, poll: impl FnOnce() -> Option<T>) -> Option<T> {
+    /// armed, so any later event ends the sleep. So does the end of `nap`.
+    pub(crate) fn sleep<T>(&self, nap: Duration, poll: impl FnOnce() -> Option<T>) -> Option<T> {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let mut threads = self.threads();
         let found = if threads.on_bell {
@@ -273,7 +273,7 @@ impl Waiter {
             if found.is_none() {
                 let same = |threads: &mut Threads| threads.turn == turn;
                 let threads = self.threads();
-                drop(self.woken.wait_timeout_while(threads, NAP, same));
+                drop(self.woken.wait_timeout_while(threads, nap, same));
             }
             found
         } else {
@@ -284,7 +284,7 @@ impl Waiter {
             let found = poll();
             if found.is_none() {
                 let asleep = Instant::now();
-                self.doorbell.sleep(NAP);
+                self.doorbell.sleep(nap);
                 self.learn(asleep.elapsed());
             }
             let mut threads = self.threads();

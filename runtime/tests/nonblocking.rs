@@ -124,7 +124,7 @@ fn tests_complete_a_call() {
             match test_some(&[&scan]).unwrap().is_empty() {
                 true => call = Some(scan),
                 false => {
-                    let factorial = (1..=i64::from(world.rank() + 1)).product();
+                    let factorial: i64 = (1..=i64::from(world.rank() + 1)).product();
                     assert_eq!(scan.wait().unwrap().1, [factorial; 3]);
                 }
             }

@@ -43,5 +43,5 @@ pub use error::{LinkError, Refused};
 pub use link::{Doorbell, Frame, FrameMut, Link};
 pub use rdma::{Access, Rdma, Registration, RemoteMemory, Transfer};
 pub use segment::{
-    Cause, GRANULE, JobState, Mapping, Note, Range, RankState, Segment, SegmentError,
+    Cause, GRANULE, JobState, Journal, Mapping, Note, Range, RankState, Segment, SegmentError,
 };

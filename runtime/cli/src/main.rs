@@ -10,6 +10,7 @@ mod install;
 mod mpiexec;
 mod representation;
 mod run;
+mod trace;
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
@@ -40,6 +41,7 @@ enum Command {
     Inspect(inspect::Arguments),
     Demo(demo::Arguments),
     Bench(bench::Arguments),
+    Trace(trace::Arguments),
     Cc(cc::Arguments),
     /// Compiles programs in C++ for MPI, and links them
     Cxx(cc::Arguments),
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Command::Example(example) => example.main(),
         Command::Bench(arguments) => bench::main(arguments),
         Command::BenchRank(rank) => rank.main(),
+        Command::Trace(arguments) => trace::main(&arguments),
         Command::Cc(arguments) => cc::main(Language::C, arguments),
         Command::Cxx(arguments) => cc::main(Language::Cxx, arguments),
         Command::Install(arguments) => install::main(arguments),

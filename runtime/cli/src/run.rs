@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches};
 use longshore::job::{Checking, OnDeath, Progress, Routes, env};
-use longshore::launcher::{self, Control, Job};
+use longshore::launcher::{self, Control, Job, Stats};
 
 use crate::hosts;
 use crate::representation::Representations;
@@ -94,6 +94,14 @@ pub struct Arguments {
     /// locations; implies --route message. With `fail`, finalize fails after any report
     #[arg(long, value_name = "report|fail", num_args = 0..=1, require_equals = true, default_missing_value = "report")]
     check: Option<Checking>,
+    /// Counts operations, waits and frames of all ranks. A summary of a screen, the longest wait
+    /// first, goes to standard error or to FILE at the end; FILE.json gets all counters as JSON
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    stats: Option<PathBuf>,
+    /// Writes the waits, epochs, operations and frames of all ranks to FILE, which ui.perfetto.dev
+    /// opens and `longshore trace` summarises
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     #[command(flatten)]
     first: PartArguments,
 }
@@ -108,6 +116,9 @@ Examples:
   longshore run -n 4 --arch native,s390x ./prog     ranks 1 and 3 emulate a big-endian machine
   longshore run -n 4 --wrap 0 'valgrind --log-file=leaks' ./prog     rank 0 under valgrind
   longshore run -v -n 2 --bind 0-3,4-7 ./prog     four processors for each rank
+  longshore run -n 4 --stats ./prog     where the time went, the longest wait first
+  longshore run -n 4 --stats=stats.json ./prog     all counters, for a program to read
+  longshore run -n 4 --trace job.trace ./prog     then `longshore trace job.trace`
   longshore run --hostfile hosts -n 8 --output logs ./prog     a file for the output of each rank
   longshore run -n 4 --timeout 60 --stacks ./prog     where each rank hangs, if it takes a minute
   longshore run --host a:2,b:2 -n 4 ./prog     on two hosts, by ssh, which must not ask for a password
@@ -201,6 +212,8 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         adversary,
         progress,
         check,
+        stats,
+        trace,
         mut first,
     } = arguments;
     if let Some(file) = hostfile {
@@ -248,6 +261,11 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         adversary,
         progress,
         check,
+        stats: stats.map(|path| match path.as_os_str() == "-" {
+            true => Stats::Screen,
+            false => Stats::File(path),
+        }),
+        trace,
         watchdog,
         stacks,
     })

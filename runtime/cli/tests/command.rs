@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-const COMMANDS: [&str; 6] = ["run", "info", "inspect", "demo", "bench", "install"];
+const COMMANDS: [&str; 7] = ["run", "info", "inspect", "demo", "bench", "trace", "install"];
 
 fn longshore(words: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));

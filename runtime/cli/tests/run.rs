@@ -8,6 +8,8 @@ mod binding;
 mod deaths;
 #[path = "run/hosts.rs"]
 mod hosts;
+#[path = "run/observed.rs"]
+mod observed;
 #[path = "run/output.rs"]
 mod output;
 #[path = "run/roles.rs"]
@@ -57,6 +59,7 @@ fn rank() {
         "alone" => return alone(),
         "threads" => return threads::threads(),
         "small" => return small::small(),
+        "late" => return observed::late(),
         _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");

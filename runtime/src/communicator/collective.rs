@@ -20,6 +20,7 @@ use crate::check::order::Sample;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
 use crate::memory::Scope;
+use crate::observe::At;
 use crate::origin::{Destination, Origin};
 
 impl Communicator {
@@ -359,7 +360,7 @@ impl Communicator {
         let caller = Location::caller();
         let made = || {
             self.ready()?;
-            self.process().during(activity, 0, || {
+            self.process().during(activity, 0, At::of(caller), || {
                 self.announce_data(call, sample, caller)?;
                 self.begin(call);
                 self.end_call(body(self.current_call()))

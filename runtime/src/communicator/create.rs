@@ -21,6 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
 use crate::object::Card;
+use crate::observe::At;
 
 /// The property that ranks of a new communicator have in common (MPI-5.0 section 7.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -287,7 +288,7 @@ impl Communicator {
             let participants = Participants::new(self.process(), group, rank, context, tag);
             finish(self.agree(&participants, group, Proposal::of(group)))
         };
-        let made = self.process().during(Activity::MakeCommunicator, 0, made);
+        let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), made);
         made.and_then(|made| made.ok_or_else(|| self.absent()))
             .map_err(|error| self.raised(error, "create_group", caller))
     }
@@ -318,7 +319,7 @@ impl Communicator {
             self.release_meeting()?;
             cleared.unwrap_or_else(|panic| resume_unwind(panic))
         };
-        let ended = self.process().during(Activity::FreeCommunicator, 0, end);
+        let ended = self.process().during(Activity::FreeCommunicator, 0, At::of(caller), end);
         ended.map_err(|error| self.raised(error, "free", caller))
     }
 
@@ -351,7 +352,7 @@ impl Communicator {
             let made = finish(self.agree(&all, self.everyone().0, proposal));
             self.end_call(wrong.map_or(made, Err))
         };
-        let made = self.process().during(Activity::MakeCommunicator, 0, made);
+        let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), made);
         made.map_err(|error| self.raised(error, call, caller))
     }
 

@@ -19,6 +19,7 @@ use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
 use crate::object::Card;
+use crate::observe::At;
 
 const OVERLAP: ErrorKind = ErrorKind::CommunicatorHandle(
     "made of two groups with a process in common: give groups without common processes",
@@ -145,7 +146,7 @@ impl Communicator {
             let inter = Inter::new(self.group(), remote, leads, self.process().me().rank);
             self.end_call(Ok(self.with_remote(context, self.group().clone(), inter)))
         };
-        let made = self.process().during(Activity::MakeCommunicator, 0, make);
+        let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), make);
         made.map_err(|error| self.raised(error, NAME, caller))
     }
 

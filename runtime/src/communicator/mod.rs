@@ -28,6 +28,7 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::group::{Comparison, Group};
 use crate::job::Activity;
 use crate::object::{Cacheable, Card, attributes, error_handling, sealed};
+use crate::observe::At;
 use crate::process::{Meeting, Process};
 
 pub(crate) use calls::Call;
@@ -322,7 +323,7 @@ impl Communicator {
         let ends = activity == Activity::Finalize;
         let met = || {
             self.ready()?;
-            process.during(activity, 0, || {
+            process.during(activity, 0, At::of(caller), || {
                 let found = match activity {
                     Activity::Finalize => self.announce_end(caller)?,
                     _ => self.announce(|| "barrier".to_owned(), caller).map(|()| None)?,

@@ -18,6 +18,7 @@ use crate::error::{ErrorKind, Result};
 use crate::given::{Given, Taken};
 use crate::job::Activity;
 use crate::memory::{Exposed, Memory};
+use crate::observe::At;
 use crate::process::Schedule;
 use crate::several::Waitable;
 use crate::several::sealed::{self, Frame, Maker};
@@ -57,7 +58,7 @@ impl<R> Collective<R> {
         let process = self.communicator.process();
         let wait = || -> Result<()> {
             process.ready()?;
-            process.during(Activity::Requests, 0, || {
+            process.during(Activity::Requests, 0, At::of(caller), || {
                 process.wait(|_, _| self.schedule.has_ended().then_some(Ok(())))
             })?;
             self.schedule.take_outcome()

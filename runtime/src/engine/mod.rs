@@ -64,6 +64,7 @@ use crate::check::note;
 use crate::control::Tally;
 use crate::error::Error;
 use crate::object::Names;
+use crate::observe::Taken;
 use crate::tap::Tap;
 use crate::wire::{Brief, CONTROL_LIMIT, Founding, Frame, Header, Kind, hello_limit};
 
@@ -156,6 +157,17 @@ impl Engine {
     #[inline]
     pub(crate) fn state(&mut self) -> &mut State {
         &mut self.state
+    }
+
+    /// The counts of frames that the observer of this rank has.
+    pub(crate) fn frames_taken(&mut self) -> Taken {
+        let Engine { state, tap, .. } = self;
+        let own = state.peers.me().architecture;
+        let is_unlike = |peer| {
+            let peer = state.peers.representation(peer);
+            peer.is_some_and(|(other, _)| !other.same_representation(&own))
+        };
+        tap.observer().map(|observer| observer.taken(is_unlike)).unwrap_or_default()
     }
 
     /// The record of frames that this rank sent and received.

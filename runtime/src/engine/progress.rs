@@ -220,7 +220,10 @@ impl Engine {
         let mut moved = false;
         while let Some(sent) = state.outbox.send_brief(peer, &mut **link, tap) {
             match sent {
-                Sent::Blocked => return moved,
+                Sent::Blocked => {
+                    tap.retry();
+                    return moved;
+                }
                 Sent::Gone(why) => {
                     self.lose(peer, &why);
                     return true;
@@ -230,7 +233,10 @@ impl Engine {
         }
         while let Some(sent) = state.outbox.send_next(peer, &mut **link, tap) {
             let outcome = match sent {
-                Sent::Blocked => return moved,
+                Sent::Blocked => {
+                    tap.retry();
+                    return moved;
+                }
                 Sent::Gone(why) => {
                     self.lose(peer, &why);
                     return true;

@@ -4,7 +4,7 @@
 macro_rules! activities {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
         /// The activity of a rank. In shared memory, it is a code and an argument.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u32)]
         pub enum Activity {
             $($(#[$doc])* $name = $code,)*
@@ -102,6 +102,26 @@ impl Activity {
         self as u32
     }
 
+    /// The name of the call, such as `fence`.
+    pub(crate) fn name(self) -> &'static str {
+        let text = self.text();
+        let text =
+            text.split_once(' ').filter(|(article, _)| matches!(*article, "a" | "an" | "the"));
+        let text = text.map_or(self.text(), |(_, text)| text);
+        let mut ends =
+            [" of window", " on window", " from window", " in window", ", for an unlock"]
+                .into_iter()
+                .chain([
+                    " to rank",
+                    " from rank",
+                    " of rank",
+                    " for rank",
+                    " on rank",
+                    " of infos",
+                ]);
+        ends.find_map(|end| Some(text.split_once(end)?.0)).unwrap_or(text)
+    }
+
     /// A description with the argument. A negative rank, such as ANY_SOURCE, is any rank.
     pub fn describe(self, argument: u32) -> String {
         match argument as i32 {
@@ -124,5 +144,8 @@ mod tests {
         assert_eq!(Activity::Send.describe(3), "a send to rank 3");
         assert_eq!(Activity::Receive.describe(-2i32 as u32), "a receive from any rank");
         assert_eq!(Activity::Barrier.describe(3), "a barrier");
+        let names = [Activity::Fence, Activity::Computing, Activity::Post, Activity::Allgather];
+        let names = names.map(Activity::name);
+        assert_eq!(names, ["fence", "its own work", "post", "allgather"]);
     }
 }

@@ -59,6 +59,8 @@ pub struct Environment {
     pub(crate) hosts: Hosts,
     /// The network to ranks on other hosts, until the link takes it over.
     pub(crate) network: Option<Network>,
+    /// Where this rank records what the launcher asks for, until the rank takes it over.
+    pub(crate) journal: Option<OwnedFd>,
     launcher: Exchange,
     /// The pipe whose end kills this process.
     _lifeline: Option<OwnedFd>,
@@ -212,8 +214,10 @@ impl Environment {
             Some(_) => launcher.join().map_err(Error::Launcher)?,
             None => None,
         };
+        let mut journal = None;
         let (segment, secret, hosts, lifeline) = match joined {
-            Some(pmi::Joined { segment, lifeline, secret }) => {
+            Some(pmi::Joined { segment, lifeline, secret, journal: left }) => {
+                journal = left;
                 inherited::die_with(&lifeline).map_err(Error::Launcher)?;
                 let hosts = match text(env::HOSTS) {
                     Some(hosts) => Hosts::parse(&hosts, size).ok_or(wrong(env::HOSTS, HOSTS))?,
@@ -249,6 +253,7 @@ impl Environment {
                 .map(NonZeroUsize::get),
             on_death: optional(env::ON_DEATH, "end or report")?.unwrap_or_default(),
             check,
+            journal,
             launcher,
             _lifeline: lifeline,
         }))

@@ -23,7 +23,8 @@ pub(crate) const STORE: &str = "longshore";
 /// The longest line that a client accepts: a value of 1024 bytes and the other words of a reply.
 const LINE_LIMIT: usize = 2048;
 
-/// The reply to [`JOIN`]. Two descriptors come with it: the segment, and the lifeline.
+/// The reply to [`JOIN`]. Two or three descriptors come with it: the segment, the
+/// lifeline, and the journal if the rank is to record anything.
 pub(crate) fn joined(secret: &Secret) -> Zeroizing<String> {
     with_secret("cmd=longshore_joined rc=0 secret=", &secret.to_hex())
 }
@@ -42,6 +43,8 @@ pub(super) struct Joined {
     /// A pipe that ends when the launcher of this host ends.
     pub(super) lifeline: OwnedFd,
     pub(super) secret: Secret,
+    /// Where the rank records what the launcher asks for.
+    pub(super) journal: Option<OwnedFd>,
 }
 
 /// A connection to the launcher.
@@ -108,8 +111,11 @@ impl Client {
         let refused = || unexpected("without the job's secret");
         let secret = line.and_then(|line| Secret::from_hex(word(line, "secret")?));
         let secret = secret.ok_or_else(refused)?;
-        let [segment, lifeline] = descriptors.try_into().map_err(|_| refused())?;
-        Ok(Some(Joined { segment, lifeline, secret }))
+        let mut descriptors = descriptors.into_iter();
+        let (Some(segment), Some(lifeline)) = (descriptors.next(), descriptors.next()) else {
+            return Err(refused());
+        };
+        Ok(Some(Joined { segment, lifeline, secret, journal: descriptors.next() }))
     }
 
     /// Publishes `value` under `key`. A value has at most 1024 bytes and no blanks, a key at most

@@ -19,6 +19,7 @@ use nix::sys::signalfd::SignalFd;
 use super::guard::Control;
 use super::local::{LocalRanks, LocalSource};
 use super::message::{Command, Event, Inbox, Orders, Outbox};
+use crate::observe;
 
 /// The most bytes of output on the way to the launcher. At this limit, the agent stops reading it.
 const OUTPUT_WINDOW: usize = 256 << 10;
@@ -125,6 +126,9 @@ impl Agent {
                 match command {
                     Command::Taken(count) => {
                         self.under_way = self.under_way.saturating_sub(count as usize);
+                    }
+                    Command::Clock(asked) => {
+                        self.outbox.push(&Event::Clock(asked, observe::now()))?;
                     }
                     command => local.act(command),
                 }

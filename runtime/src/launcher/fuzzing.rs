@@ -153,6 +153,7 @@ impl Launcher {
         let program =
             Program { path: "true".into(), arguments: vec!["a".into()], environment: vec![] };
         let orders = Orders {
+            journal: None,
             size: 4,
             programs: vec![program],
             members: vec![member(2), member(3)],

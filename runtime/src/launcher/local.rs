@@ -13,7 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
 
-use longshore_transport::{JobState, Note, RankState, Segment};
+use longshore_transport::{JobState, Journal, Note, RankState, Segment};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -33,6 +33,7 @@ use super::server::{LINE_LIMIT, Lines};
 use super::stacks::Stacks;
 use crate::job::pmi::{JOIN, joined};
 use crate::job::{Secret, env};
+use crate::observe::Record;
 
 /// The most reads from a pipe of a dead rank or agent before its death is reported. Together they
 /// take more bytes than a pipe holds.
@@ -77,6 +78,8 @@ struct Rank {
     lifeline: Option<OwnedFd>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
+    /// What the rank records.
+    journal: Option<Journal>,
 }
 
 struct Connection {
@@ -164,6 +167,8 @@ impl LocalRanks {
         cores: Option<Cores>,
     ) -> Result<Rank, Error> {
         let program = &orders.programs[member.program as usize];
+        let journal = orders.journal.map(|order| Journal::create(order.wants, order.events));
+        let journal = journal.transpose()?;
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = std::process::Command::new(&program.path);
         let stdin = match member.rank {
@@ -220,6 +225,7 @@ impl LocalRanks {
             is_ended: false,
             connection: Some(Connection { socket: ours, input: Lines::default() }),
             lifeline: None,
+            journal,
         })
     }
 
@@ -310,6 +316,9 @@ impl LocalRanks {
         drain(&mut ended.stdout, ended.rank, OutputStream::Stdout, events)?;
         drain(&mut ended.stderr, ended.rank, OutputStream::Stderr, events)?;
         let rank = ended.rank;
+        if let Some(journal) = ended.journal.take() {
+            events.extend(Record::read(&journal).map(|record| Event::Recorded(rank, record)));
+        }
         events.push(Event::Ended {
             rank,
             status: status.into_raw(),
@@ -383,7 +392,7 @@ impl LocalRanks {
                 }
             }
             Command::Input(bytes) => self.input.waiting.extend_from_slice(&bytes),
-            Command::Taken(_) => {} // flow control is the agent's task
+            Command::Taken(_) | Command::Clock(_) => {} // the agent's tasks
             Command::Stacks => {
                 let living = self
                     .ranks
@@ -477,7 +486,7 @@ impl Rank {
         while let Some(line) = connection.input.next() {
             if line != JOIN {
                 events.push(Event::Line(self.rank, line));
-            } else if let Ok(lifeline) = connection.pass(share) {
+            } else if let Ok(lifeline) = connection.pass(share, self.journal.as_ref()) {
                 self.lifeline = Some(lifeline);
             } else {
                 return self.connection = None;
@@ -498,12 +507,15 @@ impl Rank {
 }
 
 impl Connection {
-    /// Passes the host's segment and the job's secret to the rank. Returns the launcher's end of
+    /// Passes the host's segment, the job's secret and the rank's journal to the rank. Returns the
+    /// launcher's end of
     /// the rank's lifeline. The rank inherits none of them, so that its children can't either.
-    fn pass(&self, share: &Share) -> io::Result<OwnedFd> {
+    fn pass(&self, share: &Share, journal: Option<&Journal>) -> io::Result<OwnedFd> {
         let (theirs, ours) = pipe2(OFlag::O_CLOEXEC)?;
         let line = joined(&share.secret);
+        let journal = journal.map(|journal| journal.as_fd().as_raw_fd());
         let descriptors = [share.segment.as_fd().as_raw_fd(), theirs.as_raw_fd()];
+        let descriptors: Vec<_> = descriptors.into_iter().chain(journal).collect();
         let sent = sendmsg::<()>(
             self.socket.as_raw_fd(),
             &[io::IoSlice::new(line.as_bytes())],

@@ -22,6 +22,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::Binding;
 use super::output::{OutputStream, write_piece};
 use crate::job::Secret;
+use crate::observe::Record;
 
 /// The agent's greeting. Output of the login may precede it; the version and a line end follow.
 const GREETING: &str = "\nlongshore agent ";
@@ -51,6 +52,17 @@ pub(super) struct Orders {
     pub(super) notes: Option<Duration>,
     /// Whether the host's debugger may be asked for the ranks' stacks.
     pub(super) stacks: bool,
+    /// What the ranks are to record; `None`: nothing.
+    pub(super) journal: Option<JournalOrder>,
+}
+
+/// The journal of each rank.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct JournalOrder {
+    /// The bits of what is to be recorded.
+    pub(super) wants: u32,
+    /// The room for events in bytes.
+    pub(super) events: u32,
 }
 
 impl Orders {
@@ -112,6 +124,8 @@ pub(super) enum Command {
     Taken(u32),
     /// Report the stacks of all ranks.
     Stacks,
+    /// Answer with the host's clock, and this time of the launcher's.
+    Clock(u64),
 }
 
 /// An event on a host, reported to the launcher.
@@ -151,18 +165,24 @@ pub(super) enum Event {
     Taken(u32),
     /// The stacks of a rank, in lines.
     Stacks(u32, String),
+    /// A part of what a rank has recorded. All parts precede the rank's end.
+    Recorded(u32, Record),
+    /// The time of the launcher's question, and the host's clock.
+    Clock(u64, u64),
 }
 
 impl Event {
     /// The rank that the event is about.
     pub(super) fn rank(&self) -> Option<u32> {
         match self {
-            Event::Refused { .. } | Event::Taken(_) => None,
+            Event::Refused { .. } | Event::Taken(_) | Event::Clock(..) => None,
             Event::Output(rank, ..) | Event::Line(rank, _) => Some(*rank),
             Event::Ended { rank, .. } | Event::Noted(rank, _) | Event::Started(rank, _) => {
                 Some(*rank)
             }
-            Event::Remarked(rank, _) | Event::Stacks(rank, _) => Some(*rank),
+            Event::Remarked(rank, _) | Event::Stacks(rank, _) | Event::Recorded(rank, _) => {
+                Some(*rank)
+            }
         }
     }
 

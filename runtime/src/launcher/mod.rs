@@ -63,6 +63,7 @@ pub use guard::{Control, guarded, is_ignored};
 pub use limits::Limits;
 
 use crate::job::{Checking, OnDeath, Progress, Routes};
+pub use crate::observe::Stats;
 
 /// The default start command. It never asks for a password, and it notices within half a minute
 /// that a host has gone.
@@ -126,6 +127,10 @@ pub struct Job {
     /// Whether the ranks check for uses of windows that MPI leaves undefined. If `None`, the ranks'
     /// environment decides.
     pub check: Option<Checking>,
+    /// Where the counters of the ranks go, after the end of the job; `None`: nothing is counted.
+    pub stats: Option<Stats>,
+    /// The file for the trace of the ranks, which Perfetto opens; `None`: nothing is traced.
+    pub trace: Option<PathBuf>,
     /// The time that ranks may spend in one call without progress before the launcher reports which
     /// rank waits for which; `None`: no reports.
     pub watchdog: Option<Duration>,
@@ -222,6 +227,14 @@ pub enum Error {
     #[error("can't write the output of ranks to {}: {source}; --output names another folder", path.display())]
     Output {
         /// The file or the folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file for the counters or the trace of the job can't be written.
+    #[error("can't write {}: {source}; name another file", path.display())]
+    Observe {
+        /// The file.
         path: PathBuf,
         /// The system's error.
         source: io::Error,

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use super::message::{Member, Orders, Program};
+use super::message::{JournalOrder, Member, Orders, Program};
 use super::{Error, Job, Part, Wrap};
 use crate::hosts::Hosts;
 use crate::job::{Secret, env};
@@ -21,6 +21,7 @@ pub(super) fn orders(
     hosts: &Hosts,
     host: u32,
     secret: &Secret,
+    journal: Option<JournalOrder>,
 ) -> io::Result<Orders> {
     let is_away = !job.hosts.is_empty();
     let mut environment: Vec<(OsString, OsString)> = Vec::new();
@@ -84,6 +85,7 @@ pub(super) fn orders(
         binding: job.binding.clone(),
         notes: job.watchdog.map(|patience| (patience / 4).min(NOTES)),
         stacks: job.stacks,
+        journal,
     })
 }
 

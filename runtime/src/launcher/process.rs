@@ -34,8 +34,9 @@ pub(super) enum Descriptors {
 }
 
 impl Descriptors {
-    /// Descriptors for one child: its pidfd, and three pipes or a connection and three pipes.
-    const CHILD: u32 = 5;
+    /// Descriptors for one child: its pidfd, its journal, and three pipes or a connection and three
+    /// pipes.
+    const CHILD: u32 = 6;
     /// Descriptors that a launcher uses itself, including those open while it starts a child.
     const SPARE: u32 = 64;
 

@@ -18,6 +18,7 @@ use super::message::{Command, Event, Inbox, Orders, Outbox};
 use super::output::{Lines, OutputStream, Queue};
 use super::process::{Descriptors, Process, Session};
 use super::{Error, Host, Job, SSH};
+use crate::observe::{self, Clock, Clocks};
 
 /// The ranks of another host and the connection to its agent.
 pub(super) struct RemoteRanks {
@@ -39,6 +40,8 @@ pub(super) struct RemoteRanks {
     notes: HashMap<u32, Note>,
     /// The remarks on these notes.
     remarks: HashMap<u32, String>,
+    /// What the host has answered about its clock.
+    clocks: Clocks,
     /// The first reason why the ranks can't run, or why messages of the agent are ignored, with the
     /// job's status for it.
     trouble: Option<(u8, String)>,
@@ -115,6 +118,7 @@ impl RemoteRanks {
             owed: 0,
             notes: HashMap::new(),
             remarks: HashMap::new(),
+            clocks: Clocks::default(),
             trouble: None,
             closed: None,
         })
@@ -203,6 +207,12 @@ impl RemoteRanks {
                         self.remarks.remove(&rank);
                     }
                 }
+                Ok(Some(Event::Clock(asked, told))) => {
+                    self.clocks.hear(asked, told, observe::now());
+                    if self.clocks.want_more() {
+                        self.ask_for_clock();
+                    }
+                }
                 Ok(Some(Event::Remarked(rank, text))) => drop(self.remarks.insert(rank, text)),
                 Ok(Some(event)) => {
                     match &event {
@@ -239,6 +249,21 @@ impl RemoteRanks {
                 self.close();
             }
         }
+    }
+
+    /// Asks the agent for its host's clock.
+    pub(super) fn ask_for_clock(&mut self) {
+        self.act(&Command::Clock(observe::now()));
+    }
+
+    /// The host's name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The host's clock, as far as it is known.
+    pub(super) fn clock(&self) -> Clock {
+        self.clocks.best()
     }
 
     /// Credits the agent with the bytes of output that have arrived, so that it sends more.

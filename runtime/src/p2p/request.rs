@@ -13,6 +13,7 @@ use crate::given::{Given, Taken};
 use crate::group::PROC_NULL;
 use crate::job::Activity;
 use crate::memory::{Exposed, Memory};
+use crate::observe::At;
 use crate::several::Waitable;
 use crate::several::sealed::{self, Frame, Maker};
 
@@ -93,7 +94,8 @@ impl<M: Memory> Pending<M> {
         // A communicator that is freed meanwhile stays until its requests have completed (MPI-5.0
         // section 7.4.3).
         let ended = process.ready().and_then(|()| {
-            process.during(activity, peer.unwrap_or(other as u32), || {
+            let at = At { peer, ..At::of(caller) };
+            process.during(activity, peer.unwrap_or(other as u32), at, || {
                 process.note_wait(peer);
                 let ended = awaited.wait(process, |state| take(state, number).map(Ok))?;
                 *held = None;

@@ -24,6 +24,7 @@ use crate::job::{Activity, Checking, Environment, Routes};
 use crate::log;
 use crate::memory::Places;
 use crate::object::{Card, ErrorHandler, Holder, Names};
+use crate::observe::{At, Observer};
 use crate::types::Elements;
 use crate::waiter::Waiter;
 
@@ -73,6 +74,10 @@ pub(crate) struct Process {
     environment: Mutex<Option<Environment>>,
     /// Whether the process contains only this rank.
     whole: bool,
+    /// What records the rank's operations and waits, under `--stats` and `--trace`.
+    observer: Option<Arc<Observer>>,
+    /// Whether windows note the source lines of calls: under `--check`, or for the observer.
+    notes_callers: bool,
 }
 
 /// The barrier of a group.
@@ -110,6 +115,18 @@ impl Process {
     #[inline]
     pub(crate) fn checks(&self) -> bool {
         self.check != Checking::Off
+    }
+
+    /// The observer, under `--stats` and `--trace`.
+    #[inline]
+    pub(crate) fn observer(&self) -> Option<&Arc<Observer>> {
+        self.observer.as_ref()
+    }
+
+    /// Whether windows note the source lines of calls.
+    #[inline]
+    pub(crate) fn notes_callers(&self) -> bool {
+        self.notes_callers
     }
 
     /// Whether reports of `--check` make finalize fail.
@@ -288,6 +305,7 @@ impl Process {
         // Other ranks may still wait for this rank's frames of the last barrier.
         self.wait(|state, _| state.is_flushed().then_some(Ok(())))?;
         self.life.store(Life::Finalized as u8, Ordering::Release);
+        self.publish(true);
         self.waiter.ring();
         if let Some(server) = self.server().take() {
             // If the thread panicked, the panic hook has printed the message.
@@ -350,17 +368,40 @@ impl Process {
         }
     }
 
-    /// Publishes an activity of this rank while `body` runs.
+    /// Publishes an activity of this rank while `body` runs, and lets the observer take its time.
     pub(crate) fn during<T>(
         &self,
         activity: Activity,
         argument: u32,
+        at: At,
         body: impl FnOnce() -> T,
     ) -> T {
         self.note(activity, argument);
-        let outcome = body();
+        let outcome = self.observed(activity, at, body);
         self.note(Activity::Computing, 0);
         outcome
+    }
+
+    /// Lets the observer take the time of a call that may wait.
+    pub(crate) fn observed<T>(&self, activity: Activity, at: At, body: impl FnOnce() -> T) -> T {
+        let Some(observer) = &self.observer else { return body() };
+        let _timed = Timed::new(self, observer, activity, at);
+        body()
+    }
+
+    /// Leaves a snapshot of what was observed to the launcher.
+    #[cold]
+    pub(crate) fn publish(&self, complete: bool) {
+        let Some(observer) = &self.observer else { return };
+        // A rank that aborts the job may hold the engine.
+        let taken = match complete {
+            true => self.engine().frames_taken(),
+            false => match self.engine.try_lock() {
+                Ok(mut engine) => engine.frames_taken(),
+                Err(_) => return,
+            },
+        };
+        observer.publish(complete, taken, |window| self.windows.name(window));
     }
 
     /// Passes news about the ranks of the job to the engine. Returns whether there were any.
@@ -416,6 +457,7 @@ impl Process {
             self.segment.abort(code);
         }
         if self.whole {
+            self.publish(false);
             std::process::exit(code);
         }
     }
@@ -425,6 +467,27 @@ impl Process {
         if self.environment().as_ref().is_some_and(Environment::is_orphaned) {
             log::say(&format!("longshore: rank {} ends: its launcher is gone\n", self.me.rank));
             std::process::exit(1);
+        }
+    }
+}
+
+/// A call whose time the observer takes. It ends when this is dropped, by a panic too.
+struct Timed<'a> {
+    process: &'a Process,
+    observer: &'a Observer,
+}
+
+impl<'a> Timed<'a> {
+    fn new(process: &'a Process, observer: &'a Observer, activity: Activity, at: At) -> Timed<'a> {
+        observer.begin(activity, at);
+        Timed { process, observer }
+    }
+}
+
+impl Drop for Timed<'_> {
+    fn drop(&mut self) {
+        if self.observer.end() {
+            self.process.publish(false);
         }
     }
 }
@@ -478,6 +541,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         // The rank's thread ended without finalize. Its peers must learn that it is gone.
         if self.life.load(Ordering::Relaxed) != Life::Finalized as u8 {
+            self.publish(false);
             // Frames of complete calls are still sent, as far as the link has room.
             let engine = self.engine.get_mut().unwrap_or_else(PoisonError::into_inner);
             for _ in 0..LAST_TRIES {

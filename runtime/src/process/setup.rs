@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use longshore_transport::fault::{Chance, Faults, Faulty};
-use longshore_transport::{Link, Range, RankState, Segment};
+use longshore_transport::{Journal, Link, Range, RankState, Segment};
 use shipable::Architecture;
 use zeroize::Zeroizing;
 
@@ -20,6 +20,7 @@ use crate::job::{Activity, Checking, Environment, Routes};
 use crate::log;
 use crate::memory::Places;
 use crate::object::Names;
+use crate::observe::{FrameObserver, Observer};
 use crate::pool;
 use crate::types::Elements;
 use crate::waiter::{self, Waiter};
@@ -47,6 +48,8 @@ pub(crate) struct Setup {
     pub processors: Option<usize>,
     /// Whether a progress thread is allowed.
     pub progress: bool,
+    /// Where the rank records what its launcher asks for.
+    pub journal: Option<Journal>,
 }
 
 impl Setup {
@@ -65,6 +68,7 @@ impl Setup {
             whole: false,
             processors: Some(waiter::processors()),
             progress: false,
+            journal: None,
         }
     }
 
@@ -85,6 +89,7 @@ impl Setup {
             whole,
             processors,
             progress,
+            journal,
         } = self;
         let (link, routes): (Box<dyn Link>, _) = match adversary {
             Some(seed) => (Box::new(Faulty::new(link, Faults::adversary(seed))), Routes::Message),
@@ -124,6 +129,10 @@ impl Setup {
         let rdma = link.rdma();
         let mut engine = Engine::new(me, link, secret, names.clone(), founding);
         let bereft = engine.state().bereft();
+        let observer = journal.map(|journal| Arc::new(Observer::new(me.rank, &segment, journal)));
+        if let Some(observer) = &observer {
+            engine.tap().observe(FrameObserver::new(observer.clone()));
+        }
         let process = Arc::new(Process {
             rdma,
             me,
@@ -152,6 +161,8 @@ impl Setup {
             contexts_numbered: AtomicU32::new(0),
             environment: Mutex::new(environment),
             whole,
+            notes_callers: check != Checking::Off || observer.is_some(),
+            observer,
         });
         process.note(Activity::Init, 0);
         let chance = adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));

@@ -10,6 +10,8 @@ use crate::engine::{Engine, State, Ticket, Venue};
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
+use crate::observe::{self, At};
+use crate::waiter::NAP;
 
 impl Process {
     /// Makes progress until `poll` returns a result. Its second argument is true when this rank is
@@ -87,6 +89,7 @@ impl Process {
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
         let (mut idle, mut circle, mut asleep) = (0, None, None);
+        let mut nap = if self.observer.is_some() { observe::NAP } else { NAP };
         loop {
             let mut engine = self.engine();
             let (mut moved, mut polls) = (false, 0);
@@ -113,10 +116,14 @@ impl Process {
                 continue;
             }
             self.tell_poisoned();
-            let found = self.waiter.sleep(|| {
+            let mut observed = (0, None);
+            let found = self.waiter.sleep(nap, || {
                 // The bell is armed only now, so an abort since the last poll didn't ring.
                 let (moved, outcome) = self.progress_and_poll(&mut self.engine(), &mut poll, true);
                 let moved = moved || outcome.is_none() && self.advance_before_sleep();
+                if let Some(observer) = &self.observer {
+                    observed = (observe::now(), observer.awaited());
+                }
                 (moved || outcome.is_some()).then_some(outcome)
             });
             if let Some(Some(outcome)) = found {
@@ -125,6 +132,10 @@ impl Process {
             // An access to memory may have ended the sleep, so this rank polls for the next one.
             idle = 0;
             if found.is_none() {
+                if let Some(observer) = &self.observer {
+                    observer.slept(observed.0, observed.1, nap);
+                    nap = (2 * nap).min(NAP);
+                }
                 let asleep: &mut Instant = asleep.get_or_insert_with(Instant::now);
                 if asleep.elapsed() >= LINGER {
                     self.lingers.store(true, Ordering::Relaxed);
@@ -308,9 +319,10 @@ impl Process {
 }
 
 impl Ticket {
-    /// Waits until the operation on `target`, a rank of the job, is complete, and returns its
-    /// error.
-    pub(crate) fn wait(&self, process: &Process, target: Option<u32>) -> Result<()> {
+    /// Waits until the operation is complete, and returns its error. `at` is the place of the call,
+    /// with the operation's target.
+    pub(crate) fn wait(&self, process: &Process, at: At) -> Result<()> {
+        let target = at.peer;
         let poll = |arming: bool| {
             if arming {
                 process.note_wait(target);
@@ -318,7 +330,7 @@ impl Ticket {
             self.is_done().then_some(Ok(()))
         };
         // An operation on PROC_NULL is complete at once, so the detail of the activity isn't shown.
-        process.during(Activity::Request, target.unwrap_or(0), || {
+        process.during(Activity::Request, target.unwrap_or(0), at, || {
             process.wait(|_, arming| poll(arming))
         })?;
         self.take_failure().map_or(Ok(()), Err)

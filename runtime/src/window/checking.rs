@@ -32,12 +32,12 @@ impl Checking {
     /// The next call is made at this source line.
     #[inline]
     pub(super) fn called(&self, caller: Caller) {
-        if self.process.checks() {
+        if self.process.notes_callers() {
             self.caller.set(Some(caller));
         }
     }
 
-    /// The source line of the call under way, if uses of windows are checked.
+    /// The source line of the call under way, if uses of windows are checked or observed.
     pub(super) fn caller(&self) -> Option<Caller> {
         self.caller.get()
     }
@@ -88,7 +88,6 @@ impl Checking {
     }
 
     /// This rank gets the lock of its own window, or is about to release it.
-    #[inline]
     pub(super) fn own_lock(&self, sharing: Sharing, gets: bool) {
         if self.process.checks() {
             self.note_own_lock(sharing, gets);

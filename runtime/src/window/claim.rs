@@ -13,6 +13,7 @@ use super::waiting::{ask, remark};
 use crate::engine::{EXPOSED, State};
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
+use crate::observe::{At, EpochKind};
 
 /// The permission to operate on a target (rules 1 and 2), for which lock_all may take its lock.
 pub(super) fn allow<'a>(parts: &'a Parts, target: &Target) -> Result<Permit<'a>> {
@@ -42,12 +43,19 @@ pub(super) fn note_pointer(parts: &Parts) -> Result<()> {
 /// Takes the shared lock that lock_all promised.
 pub(super) fn lock_lazily(parts: &Parts, target: &Target, unchecked: bool) -> Result<()> {
     let access = match unchecked {
-        true => Access::Unchecked,
+        true => unchecked_lock(parts, target),
         false => claim(parts, target, Sharing::Shared)?,
     };
     parts.epochs().note_locked(target.rank, matches!(access, Access::Claimed(_)));
     target.access.set(access);
     Ok(())
+}
+
+/// Opens a target that the program promises to be free of conflicts.
+#[cold]
+pub(super) fn unchecked_lock(parts: &Parts, target: &Target) -> Access {
+    note_lock(parts, target, true);
+    Access::Unchecked
 }
 
 /// Takes a target's lock.
@@ -99,8 +107,29 @@ fn user(parts: &Parts) -> User {
 #[inline]
 fn claimed(parts: &Parts, target: &Target, sharing: Sharing, ticket: u32) -> Access {
     target.ticket.set(ticket);
-    parts.checking().own_lock(sharing, true);
+    if parts.process().notes_callers() {
+        note_claim(parts, target, sharing, true);
+    }
     Access::Claimed(sharing)
+}
+
+/// This rank has taken a lock by its own claim, or is about to release it.
+#[cold]
+#[inline(never)]
+fn note_claim(parts: &Parts, target: &Target, sharing: Sharing, gets: bool) {
+    parts.checking().own_lock(sharing, gets);
+    note_lock(parts, target, gets);
+}
+
+/// A lock epoch begins or ends, for the trace.
+#[cold]
+pub(super) fn note_lock(parts: &Parts, target: &Target, begins: bool) {
+    let (kind, rank) = (EpochKind::Lock, Some(target.rank as i32));
+    match parts.observed() {
+        Some(observed) if begins => observed.open(kind, rank, parts.checking().caller()),
+        Some(observed) => observed.close(kind, rank, Some(target.peer)),
+        None => {}
+    }
 }
 
 /// Waits for a lock. Where a rank has died, the claim may have waited for that rank's lock.
@@ -131,7 +160,8 @@ fn await_claim(parts: &Parts, target: &Target, mut claim: Claim) -> Result<Acces
             None
         })
     };
-    let waited = process.during(Activity::Lock, target.peer, wait);
+    let at = At { peer: Some(target.peer), ..parts.at() };
+    let waited = process.during(Activity::Lock, target.peer, at, wait);
     match (waited, claim.ticket()) {
         (Ok(()), Some(ticket)) => Ok(claimed(parts, target, claim.sharing(), ticket)),
         (waited, _) => {
@@ -165,7 +195,9 @@ fn claim_by_message(parts: &Parts, target: &Target, sharing: Sharing) -> Result<
         engine.state().forsake_lock(target.peer, parts.id(), asked.get());
         engine.progress();
     }
-    refused?.map_or(Ok(Access::Granted), Err)
+    refused?.map_or(Ok(()), Err)?;
+    note_lock(parts, target, true);
+    Ok(Access::Granted)
 }
 
 /// Releases the locks that lock_all took.
@@ -184,17 +216,21 @@ pub(super) fn release(parts: &Parts, target: &Target) {
     }
     match target.access.replace(Access::Closed) {
         Access::Claimed(sharing) => {
-            parts.checking().own_lock(sharing, false);
+            if parts.process().notes_callers() {
+                note_claim(parts, target, sharing, false);
+            }
             let claim = Claim::held(user(parts), sharing, target.ticket.get());
             peers.control().release(target.rank, claim);
         }
         Access::Granted => start_unlock(parts, target),
-        Access::Closed | Access::Started | Access::Unchecked => {}
+        Access::Unchecked => note_lock(parts, target, false),
+        Access::Closed | Access::Started => {}
     }
 }
 
 #[cold]
 fn start_unlock(parts: &Parts, target: &Target) {
+    note_lock(parts, target, false);
     let mut engine = parts.process().engine();
     engine.state().start_unlock(target.peer, parts.id());
     engine.progress();

@@ -31,6 +31,7 @@ use crate::group::Group;
 use crate::job::Activity;
 use crate::memory::{Exposed, Span};
 use crate::object::Card;
+use crate::observe::EpochKind;
 use crate::route::Route;
 
 /// The errors of an epoch: of its body, which is the one that the call returns, and of its closing
@@ -83,12 +84,44 @@ impl Core {
     /// The error of a call that closes an epoch has its place, but no handler has had it: its
     /// caller [raises](Core::raise) it when no operation holds memory any more.
     pub(super) fn fence(&self, assert: Assert) -> Result<()> {
-        fence(&self.parts, assert).map_err(|error| self.placed(error, "fence", None))
+        let fenced = match self.parts.observed() {
+            None => fence(&self.parts, assert),
+            Some(_) => self.fence_observed(assert),
+        };
+        fenced.map_err(|error| self.placed(error, "fence", None))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fence_observed(&self, assert: Assert) -> Result<()> {
+        let (process, at) = (self.parts.process(), self.parts.at());
+        self.close_epoch(EpochKind::Fence, None);
+        let fenced = process.observed(Activity::Fence, at, || fence(&self.parts, assert));
+        if self.is_fenced() {
+            self.open_epoch(EpochKind::Fence, None);
+        }
+        fenced
     }
 
     /// Whether a fence has opened an epoch.
     pub(super) fn is_fenced(&self) -> bool {
         self.parts.epochs().is_fenced()
+    }
+
+    /// An epoch has begun, for the trace.
+    #[inline(always)]
+    fn open_epoch(&self, kind: EpochKind, target: Option<i32>) {
+        if let Some(observed) = self.parts.observed() {
+            observed.open(kind, target, self.parts.checking().caller());
+        }
+    }
+
+    /// An epoch has ended, for the trace.
+    #[inline(always)]
+    fn close_epoch(&self, kind: EpochKind, target: Option<i32>) {
+        if let Some(observed) = self.parts.observed() {
+            observed.close(kind, target, None);
+        }
     }
 
     /// Ends a chain of fence epochs.
@@ -98,25 +131,39 @@ impl Core {
 
     pub(super) fn start(&self, group: &Group, assert: Assert, caller: Caller) -> Result<()> {
         let started = start(&self.parts, group, assert);
+        if started.is_ok() {
+            self.open_epoch(EpochKind::Access, None);
+        }
         started.map_err(|error| self.failed(error, "start", None, caller))
     }
 
     /// Its error is for the caller to raise; see [`fence`](Core::fence).
-    pub(super) fn complete(&self) -> Result<()> {
-        complete(&self.parts).map_err(|error| self.placed(error, "complete", None))
+    pub(super) fn complete(&self, caller: Caller) -> Result<()> {
+        let completed = complete(&self.parts, caller);
+        self.close_epoch(EpochKind::Access, None);
+        completed.map_err(|error| self.placed(error, "complete", None))
     }
 
     pub(super) fn post(&self, group: &Group, assert: Assert, caller: Caller) -> Result<()> {
         let posted = post(&self.parts, group, assert);
+        if posted.is_ok() {
+            self.open_epoch(EpochKind::Exposure, None);
+        }
         posted.map_err(|error| self.failed(error, "post", None, caller))
     }
 
     pub(super) fn wait(&self, caller: Caller) -> Result<()> {
-        wait(&self.parts).map_err(|error| self.failed(error, "wait", None, caller))
+        let waited = wait(&self.parts);
+        self.close_epoch(EpochKind::Exposure, None);
+        waited.map_err(|error| self.failed(error, "wait", None, caller))
     }
 
     pub(super) fn test(&self, caller: Caller) -> Result<bool> {
-        test(&self.parts).map_err(|error| self.failed(error, "test", None, caller))
+        let tested = test(&self.parts);
+        if matches!(tested, Ok(true)) {
+            self.close_epoch(EpochKind::Exposure, None);
+        }
+        tested.map_err(|error| self.failed(error, "test", None, caller))
     }
 
     #[inline]
@@ -134,43 +181,51 @@ impl Core {
 
     /// Its error is for the caller to raise; see [`fence`](Core::fence).
     #[inline]
-    pub(super) fn unlock(&self, target: i32) -> Result<()> {
-        unlock(&self.parts, target).map_err(|error| self.placed(error, "unlock", Some(target)))
+    pub(super) fn unlock(&self, target: i32, caller: Caller) -> Result<()> {
+        let unlocked = unlock(&self.parts, target, caller);
+        unlocked.map_err(|error| self.placed(error, "unlock", Some(target)))
     }
 
     #[inline]
     pub(super) fn lock_all(&self, assert: Assert, caller: Caller) -> Result<()> {
         self.called(caller);
         let locked = lock_all(&self.parts, assert);
+        if locked.is_ok() {
+            self.open_epoch(EpochKind::LockAll, None);
+        }
         locked.map_err(|error| self.failed(error, "lock_all", None, caller))
     }
 
     /// Its error is for the caller to raise; see [`fence`](Core::fence).
     #[inline]
-    pub(super) fn unlock_all(&self) -> Result<()> {
-        unlock_all(&self.parts).map_err(|error| self.placed(error, "unlock_all", None))
+    pub(super) fn unlock_all(&self, caller: Caller) -> Result<()> {
+        let unlocked = unlock_all(&self.parts, caller);
+        self.close_epoch(EpochKind::LockAll, None);
+        unlocked.map_err(|error| self.placed(error, "unlock_all", None))
     }
 
     /// Its error is for the caller to raise; see [`fence`](Core::fence). So are those of the other
     /// flushes.
     #[inline]
-    pub(super) fn flush(&self, target: i32) -> Result<()> {
-        let flushed = flush(&self.parts, Some(target));
+    pub(super) fn flush(&self, target: i32, caller: Caller) -> Result<()> {
+        let flushed = flush(&self.parts, Some(target), caller);
         flushed.map_err(|error| self.placed(error, "flush", Some(target)))
     }
 
     #[inline]
-    pub(super) fn flush_all(&self) -> Result<()> {
-        flush(&self.parts, None).map_err(|error| self.placed(error, "flush_all", None))
+    pub(super) fn flush_all(&self, caller: Caller) -> Result<()> {
+        let flushed = flush(&self.parts, None, caller);
+        flushed.map_err(|error| self.placed(error, "flush_all", None))
     }
 
-    pub(super) fn flush_local(&self, target: i32) -> Result<()> {
-        let flushed = flush_local(&self.parts, Some(target));
+    pub(super) fn flush_local(&self, target: i32, caller: Caller) -> Result<()> {
+        let flushed = flush_local(&self.parts, Some(target), caller);
         flushed.map_err(|error| self.placed(error, "flush_local", Some(target)))
     }
 
-    pub(super) fn flush_local_all(&self) -> Result<()> {
-        flush_local(&self.parts, None).map_err(|error| self.placed(error, "flush_local_all", None))
+    pub(super) fn flush_local_all(&self, caller: Caller) -> Result<()> {
+        let flushed = flush_local(&self.parts, None, caller);
+        flushed.map_err(|error| self.placed(error, "flush_local_all", None))
     }
 
     pub(super) fn sync(&self, caller: Caller) -> Result<()> {
@@ -222,7 +277,7 @@ impl Core {
         let set = || -> Result<()> {
             process.ready()?;
             check_usable(parts.epochs().state())?;
-            Info::check_equal(&process.during(Activity::SetInfo, id, gather)?)?;
+            Info::check_equal(&process.during(Activity::SetInfo, id, parts.at(), gather)?)?;
             parts.set_info(parts.info().changed_to(info));
             parts.checking().set_same_op(info.accumulate_ops == AccumulateOps::SameOp);
             Ok(())
@@ -292,6 +347,9 @@ impl Core {
                 return Err(ErrorKind::Epoch(FREE_IN_EPOCH).into());
             }
             parts.epochs().step(Step::Free)?;
+            if let Some(observed) = parts.observed() {
+                observed.name(self.card.name());
+            }
             process.note(Activity::FreeWindow, id);
             // The other ranks wait for this one even where its callbacks refuse or panic.
             cleared = catch_unwind(AssertUnwindSafe(|| self.card.close()));

@@ -10,6 +10,7 @@ use crate::check::Caller;
 use crate::engine::{Ledger, Ticket};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::object::Card;
+use crate::observe::At;
 use crate::process::Process;
 
 /// A fetched value, or the value to come.
@@ -70,8 +71,9 @@ impl Coming {
     #[track_caller]
     pub(super) fn wait<T: Element>(self) -> Result<T> {
         let caller = Location::caller();
-        let Lane { process, ticket, .. } = &*self.lane;
-        let waited = ticket.wait(process, Some(self.call.peer));
+        let Lane { process, ticket, window, .. } = &*self.lane;
+        let at = At { window: Some(*window), caller: Some(caller), peer: Some(self.call.peer) };
+        let waited = ticket.wait(process, at);
         waited.map_err(|error| self.failed(error, caller))?;
         let value = ticket.room().span::<T>().and_then(|room| room.peek(0));
         value.ok_or_else(|| ErrorKind::WindowFreed.into())

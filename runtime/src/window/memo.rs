@@ -15,7 +15,7 @@ use shipable::reduce::{Reduction, Swap};
 use shipable::{Element, Leaf};
 
 use super::operation::{Action, Operation, Side};
-use super::peers::{DIRECT, Target};
+use super::peers::{DIRECT, OBSERVED, Target};
 use crate::object::Names;
 use crate::origin::What;
 use crate::types::{TargetType, Type};
@@ -33,6 +33,10 @@ const SLOTS: usize = 16;
 
 /// Operations on values, which have slots of their own: fetch_and_op and compare_and_swap.
 const VALUES: usize = 2;
+
+/// The bit in a known run's number that keeps observed operations off the inlined attempt. No type
+/// has so large a number.
+const OBSERVED_RUN: u64 = 1 << 63;
 
 /// A type of which elements are copied directly, in one run that begins at displacement 0.
 #[derive(Clone, Copy, Default)]
@@ -153,6 +157,14 @@ impl Memo {
         (known.datatype == datatype).then_some(known)
     }
 
+    /// The run that elements of a type are, for an operation that is observed.
+    #[inline(always)]
+    pub(super) fn observed_run(&self, own: &Type) -> Option<KnownRun> {
+        let datatype = own.compiled().id();
+        let known = self.runs[datatype as usize % SLOTS].get();
+        (known.datatype == datatype | OBSERVED_RUN).then_some(known)
+    }
+
     /// The slot of an operation on elements of the target type itself, on a target that is reached
     /// directly.
     #[inline(always)]
@@ -202,8 +214,10 @@ impl Memo {
             return;
         }
         if let Means::Copy(Run { first: 0, size, dense }) = means {
-            let datatype = key.datatype;
-            self.runs[datatype as usize % SLOTS].set(KnownRun { datatype, size, dense });
+            let at = key.datatype as usize % SLOTS;
+            let is_observed = key.what == what(action, OBSERVED);
+            let datatype = key.datatype | if is_observed { OBSERVED_RUN } else { 0 };
+            self.runs[at].set(KnownRun { datatype, size, dense });
         }
         // A slot that is being read belongs to an operation within this one, which doesn't occur.
         if let Ok(mut slot) = self.of(&key, action).try_borrow_mut() {

@@ -13,6 +13,8 @@ mod info;
 mod lane;
 mod memo;
 mod notified;
+mod observed;
+mod observing;
 mod operation;
 mod own;
 mod part;

@@ -40,6 +40,19 @@ impl Action {
         }
     }
 
+    /// Its number among the kinds that are counted.
+    #[inline]
+    pub(super) fn number(self) -> u8 {
+        match self {
+            Action::Put => 0,
+            Action::Get => 1,
+            Action::Accumulate(_) => 2,
+            Action::GetAccumulate(_) => 3,
+            Action::FetchAndOp(_) => 4,
+            Action::CompareAndSwap => 5,
+        }
+    }
+
     /// The operation of an accumulate, if it is one.
     #[inline(always)]
     pub(super) fn op(self) -> Option<Op> {

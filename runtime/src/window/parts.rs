@@ -8,10 +8,12 @@ use super::checking::Checking;
 use super::flight::Flight;
 use super::info::Info;
 use super::memo::Memo;
+use super::observed::Observed;
 use super::own::OwnMemory;
 use super::peers::Peers;
 use super::readings::Readings;
 use crate::engine::{Operation, Policy};
+use crate::observe::At;
 use crate::process::Process;
 
 /// A window at one rank: each part owns its state. One thread uses it at a time.
@@ -27,6 +29,7 @@ pub(super) struct Parts {
     checking: Checking,
     memo: Memo,
     readings: Readings,
+    observed: Option<Observed>,
 }
 
 impl Parts {
@@ -41,8 +44,21 @@ impl Parts {
     ) -> Parts {
         let (checking, memo) = (Checking::new(process, id), Memo::default());
         let readings = Readings::new(info.max_num_notify);
+        let observed = Observed::of_window(process, id, peers.len());
         let (process, info) = (process.clone(), Cell::new(info));
-        Parts { process, id, info, peers, epochs, memory, flight, checking, memo, readings }
+        Parts {
+            process,
+            id,
+            info,
+            peers,
+            epochs,
+            memory,
+            flight,
+            checking,
+            memo,
+            readings,
+            observed,
+        }
     }
 
     #[inline]
@@ -107,6 +123,17 @@ impl Parts {
     /// What this rank has read of its notification counters.
     pub(super) fn readings(&self) -> &Readings {
         &self.readings
+    }
+
+    /// What counts the operations on this window, if that is asked for.
+    #[inline]
+    pub(super) fn observed(&self) -> Option<&Observed> {
+        self.observed.as_ref()
+    }
+
+    /// The place of the call under way, for the observer.
+    pub(super) fn at(&self) -> At {
+        At { window: Some(self.id), caller: self.checking.caller(), peer: None }
     }
 
     /// The name by which the engine knows the operation with a number on a process.

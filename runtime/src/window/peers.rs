@@ -28,6 +28,8 @@ pub(super) struct Peers {
     targets: Box<[OnceCell<Box<Target>>]>,
     facts: Facts,
     is_dynamic: bool,
+    /// Whether operations are observed.
+    is_observed: bool,
     control: Arc<Control>,
     meeting: Meeting,
 }
@@ -45,8 +47,8 @@ pub(super) struct Target {
     /// Whether only the whole pages of its memory are reached directly, and messages reach the
     /// rest.
     pub paged: bool,
-    /// Equal for two targets of one window if the same operations are valid on both: [`DIRECT`], or
-    /// a number of their route and architecture.
+    /// Equal for two targets of one window if the same operations are valid on both: [`DIRECT`] or
+    /// [`OBSERVED`], or a number of their route and architecture.
     pub class: u64,
     /// Its memory, once this rank has mapped it.
     pub mapping: OnceCell<Mapping>,
@@ -68,6 +70,10 @@ pub(super) struct Target {
 
 /// The class of all targets that are reached directly: they have this rank's representation.
 pub(super) const DIRECT: u64 = 0;
+
+/// The class of these targets where operations are observed. The inlined attempts know only
+/// [`DIRECT`], so all operations come to the calls that count them.
+pub(super) const OBSERVED: u64 = 1;
 
 /// Where a target's memory lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,8 +201,9 @@ impl Peers {
         }
         facts.offsets.shrink_to_fit();
         let targets = (0..facts.ranks).map(|_| OnceCell::new()).collect();
+        let is_observed = communicator.process().observer().is_some();
         let communicator = communicator.share();
-        Ok(Peers { communicator, targets, facts, is_dynamic, control, meeting })
+        Ok(Peers { communicator, targets, facts, is_dynamic, is_observed, control, meeting })
     }
 
     pub(super) fn communicator(&self) -> &Communicator {
@@ -348,8 +355,13 @@ impl Peers {
                 location: self.location(offset, route),
                 paged,
                 class: match route {
+                    Route::Direct if self.is_observed => OBSERVED,
                     Route::Direct => DIRECT,
-                    route => 1 + (u64::from(architecture) << 1 | u64::from(route == Route::Rdma)),
+                    route => {
+                        OBSERVED
+                            + 1
+                            + (u64::from(architecture) << 1 | u64::from(route == Route::Rdma))
+                    }
                 },
                 mapping: OnceCell::new(),
                 reading: OnceCell::new(),

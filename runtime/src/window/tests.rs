@@ -186,27 +186,31 @@ fn rules_3_to_5_and_11_hold_for_calls_without_scopes() {
                 assert!(error.to_string().contains(word), "no {word:?} in: {error}");
             }
         };
-        refused(core.complete(), &["without a start", "rule 4", "no epoch"]);
-        refused(core.unlock(0), &["without a lock", "rule 5"]);
-        refused(core.unlock_all(), &["without a lock_all", "rule 4"]);
-        for flush in [core.flush(0), core.flush_all(), core.flush_local(0), core.flush_local_all()]
-        {
+        refused(core.complete(Location::caller()), &["without a start", "rule 4", "no epoch"]);
+        refused(core.unlock(0, Location::caller()), &["without a lock", "rule 5"]);
+        refused(core.unlock_all(Location::caller()), &["without a lock_all", "rule 4"]);
+        for flush in [
+            core.flush(0, Location::caller()),
+            core.flush_all(Location::caller()),
+            core.flush_local(0, Location::caller()),
+            core.flush_local_all(Location::caller()),
+        ] {
             refused(flush, &["passive epoch", "rules 11 and 12", "flush"]);
         }
         core.lock(0, LockType::Shared, Assert::NONE, Location::caller()).unwrap();
         refused(core.fence(Assert::NONE), &["fence within", "rule 3", "1 target locked"]);
-        core.unlock(0).unwrap();
+        core.unlock(0, Location::caller()).unwrap();
         // A fence with no operation after it hasn't opened an epoch yet.
         core.fence(Assert::NONE).unwrap();
         core.lock_all(Assert::NONE, Location::caller()).unwrap();
-        core.unlock_all().unwrap();
+        core.unlock_all(Location::caller()).unwrap();
         core.fence(Assert::NONE).unwrap();
         put(core, &[2.0], &double).unwrap();
         refused(
             core.lock(0, LockType::Shared, Assert::NONE, Location::caller()),
             &["lock within", "fence epoch 1"],
         );
-        refused(core.flush(0), &["passive epoch", "fence epoch 1"]);
+        refused(core.flush(0, Location::caller()), &["passive epoch", "fence epoch 1"]);
         core.fence(Assert::NOSUCCEED).unwrap();
         core.sync(Location::caller()).unwrap();
         window.free().unwrap();

@@ -7,6 +7,7 @@ use super::peers::Target;
 use crate::engine::{State, Ticket};
 use crate::error::{Error, Result};
 use crate::job::Activity;
+use crate::observe::At;
 
 /// Waits until one more operation on a process may be in flight.
 pub(super) fn await_room(parts: &Parts, peer: u32) -> Result<()> {
@@ -82,7 +83,8 @@ pub(super) fn await_target<T>(
         }
         poll(state).map(Ok)
     };
-    process.during(activity, target.peer, || process.wait(poll))
+    let at = At { peer: Some(target.peer), ..parts.at() };
+    process.during(activity, target.peer, at, || process.wait(poll))
 }
 
 /// Sends a request to a target by `start`, and waits for its answer, or until `is_needless`: the

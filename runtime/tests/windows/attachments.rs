@@ -130,7 +130,7 @@ fn detach_returns_the_attached_memory() {
                 })
                 .unwrap();
             assert_eq!(back, [turn; 3]);
-            assert_eq!(window.detach(empty).unwrap(), []);
+            assert_eq!(window.detach(empty).unwrap(), [0u8; 0]);
             assert_eq!(*window.detach(other).unwrap(), [0; 10]);
             let bytes = window.detach(memory).unwrap();
             assert_eq!(bytes[..7], [turn; 7]);

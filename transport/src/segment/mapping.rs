@@ -100,6 +100,34 @@ impl Mapping {
         unsafe { AtomicU32::from_ptr(self.as_ptr().add(offset).cast()) }
     }
 
+    /// Copies bytes to `offset`. Users agree when another process reads them.
+    ///
+    /// # Panics
+    /// If they aren't inside.
+    pub(super) fn store(&self, offset: usize, bytes: &[u8]) {
+        assert!(offset.checked_add(bytes.len()).is_some_and(|end| end <= self.len()));
+        // SAFETY: in bounds, and valid while the mapping lives. Nothing in Rust borrows the
+        // mapping's bytes, so the slice is elsewhere.
+        unsafe {
+            let to = self.as_ptr().add(offset);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+    }
+
+    /// Copies the bytes at `offset`. Users agree when another process writes them.
+    ///
+    /// # Panics
+    /// If they aren't inside.
+    pub(super) fn load(&self, offset: usize, into: &mut [u8]) {
+        assert!(offset.checked_add(into.len()).is_some_and(|end| end <= self.len()));
+        // SAFETY: in bounds, and valid while the mapping lives. Nothing in Rust borrows the
+        // mapping's bytes, so the slice is elsewhere.
+        unsafe {
+            let from = self.as_ptr().add(offset);
+            std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len());
+        }
+    }
+
     /// The `count` values from `offset` on.
     #[inline]
     pub(crate) fn slice<T: Shared>(&self, offset: u64, count: usize) -> &[T] {

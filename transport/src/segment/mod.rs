@@ -9,6 +9,7 @@
 //! since not every process can map the whole object.
 
 mod job;
+mod journal;
 mod layout;
 mod mapping;
 mod ranges;
@@ -23,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 
 pub use job::{Cause, JobState, Note, RankState};
+pub use journal::Journal;
 pub use layout::{GRANULE, Geometry, MAX_RANKS, MAX_SIMULATED_RANKS};
 pub use mapping::Mapping;
 

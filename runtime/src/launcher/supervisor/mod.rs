@@ -20,7 +20,7 @@ use nix::sys::signal::Signal;
 
 use super::guard::{Control, to_forward};
 use super::local::{LocalRanks, LocalSource};
-use super::message::{Command, Event};
+use super::message::{Command, Event, JournalOrder};
 use super::output::{Lines, OutputStream, Queue};
 use super::plan::{orders, place_ranks};
 use super::process::Descriptors;
@@ -30,6 +30,7 @@ use super::watchdog::Watchdog;
 use super::{Error, Job, TIMED_OUT};
 use crate::hosts::Hosts;
 use crate::job::Secret;
+use crate::observe::Gatherer;
 use ends::{Postponed, status_of};
 
 /// The time that agents have to report that their ranks are killed, and again to end themselves.
@@ -71,6 +72,8 @@ pub(super) struct Supervisor<'a> {
     watchdog: Option<Watchdog>,
     /// The time of the watchdog's next look.
     look: Option<Instant>,
+    /// What the ranks have recorded.
+    gatherer: Gatherer,
     /// The last signal that asks for an end, and its time.
     interrupted: Option<(Signal, Instant)>,
 }
@@ -167,7 +170,10 @@ impl<'a> Supervisor<'a> {
         };
         let ranks = (0..).zip(&parts).map(rank).collect::<Result<_, Error>>()?;
         let secret = Secret::generate()?;
-        let orders = |host| orders(job, size, &placement, host, &secret);
+        let gatherer = Gatherer::new(size, job.stats.as_ref(), job.trace.as_deref());
+        let gatherer = gatherer.map_err(|(path, source)| Error::Observe { path, source })?;
+        let journal = gatherer.wants().map(|(wants, events)| JournalOrder { wants, events });
+        let orders = |host| orders(job, size, &placement, host, &secret, journal);
         let (mut hosts, mut started) = (Vec::new(), Vec::new());
         if job.hosts.is_empty() {
             let mut local = LocalRanks::start(&orders(0)?, false)?;
@@ -178,7 +184,10 @@ impl<'a> Supervisor<'a> {
             for (number, host) in (0..).zip(&job.hosts) {
                 // Ranks fill the hosts in order, so the last hosts may have none.
                 if placement.of(size - 1) >= number {
-                    let remote = RemoteRanks::start(job, host, &orders(number)?, descriptors)?;
+                    let mut remote = RemoteRanks::start(job, host, &orders(number)?, descriptors)?;
+                    if gatherer.traces() {
+                        remote.ask_for_clock();
+                    }
                     hosts.push(HostRanks::Remote(Box::new(remote)));
                 }
             }
@@ -203,6 +212,7 @@ impl<'a> Supervisor<'a> {
             deadline: job.timeout.and_then(|timeout| now.checked_add(timeout)),
             look: watchdog.as_ref().and_then(|watchdog| watchdog.next(now)),
             watchdog,
+            gatherer,
             interrupted: None,
         };
         started.into_iter().for_each(|event| supervisor.handle_event(event));
@@ -226,6 +236,7 @@ impl<'a> Supervisor<'a> {
             self.handle_time();
             self.handle_postponed();
         }
+        self.report();
         while !self.abandoned && self.queue.next().is_some() {
             for source in self.wait(PollTimeout::NONE)? {
                 match source {
@@ -235,6 +246,18 @@ impl<'a> Supervisor<'a> {
             }
         }
         Ok(self.status.unwrap_or(0))
+    }
+
+    /// Writes what the ranks have recorded.
+    fn report(&mut self) {
+        let gatherer = std::mem::take(&mut self.gatherer);
+        match gatherer.finish() {
+            Ok(text) => self.queue.push(OutputStream::Stderr, text.as_bytes()),
+            Err((path, source)) => {
+                self.status.get_or_insert(1);
+                self.say(&Error::Observe { path, source }.to_string());
+            }
+        }
     }
 
     /// Waits until a descriptor is ready, at most for `at_most`.
@@ -493,7 +516,17 @@ impl<'a> Supervisor<'a> {
                 lines.for_each(|line| self.say(&format!("  {line}")));
             }
             // `RemoteRanks` handles these itself.
-            Event::Refused { .. } | Event::Noted(..) | Event::Remarked(..) => {}
+            Event::Refused { .. } | Event::Noted(..) | Event::Remarked(..) | Event::Clock(..) => {}
+            Event::Recorded(rank, record) => {
+                let host = match &self.hosts[self.placement.of(rank) as usize] {
+                    HostRanks::Local(_) => None,
+                    HostRanks::Remote(remote) => Some((remote.name(), remote.clock())),
+                };
+                if let Err(error) = self.gatherer.take(rank, record, host) {
+                    self.status.get_or_insert(1);
+                    self.say(&format!("writing the trace: {error}; the rest is lost"));
+                }
+            }
         }
     }
 

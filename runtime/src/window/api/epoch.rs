@@ -266,7 +266,7 @@ impl<'scope> Passive<'scope, '_> {
         'scope: 'inner,
     {
         let (core, caller) = (self.core, Location::caller());
-        in_passive(core, |core| core.flush(target), body)
+        in_passive(core, |core| core.flush(target, caller), body)
             .map_err(|failed| core.epoch_failed(failed, caller))
     }
 
@@ -303,7 +303,8 @@ impl<'scope> Passive<'scope, '_> {
         'scope: 'inner,
     {
         let (core, caller) = (self.core, Location::caller());
-        in_passive(core, Core::flush_all, body).map_err(|failed| core.epoch_failed(failed, caller))
+        in_passive(core, |core| core.flush_all(caller), body)
+            .map_err(|failed| core.epoch_failed(failed, caller))
     }
 
     /// Runs operations, and completes them and all earlier ones on the target, at the origin only
@@ -337,7 +338,7 @@ impl<'scope> Passive<'scope, '_> {
         'scope: 'inner,
     {
         let (core, caller) = (self.core, Location::caller());
-        in_passive(core, |core| core.flush_local(target), body)
+        in_passive(core, |core| core.flush_local(target, caller), body)
             .map_err(|failed| core.epoch_failed(failed, caller))
     }
 
@@ -355,7 +356,7 @@ impl<'scope> Passive<'scope, '_> {
         'scope: 'inner,
     {
         let (core, caller) = (self.core, Location::caller());
-        in_passive(core, Core::flush_local_all, body)
+        in_passive(core, |core| core.flush_local_all(caller), body)
             .map_err(|failed| core.epoch_failed(failed, caller))
     }
 

@@ -135,7 +135,7 @@ impl<'w> Raw<'w> {
     /// - PROC_ABORTED if a target died.
     #[track_caller]
     pub fn complete(self) -> Result<()> {
-        self.closing(self.core.complete())
+        self.closing(self.core.complete(Location::caller()))
     }
 
     /// Locks a target (MPI-5.0 section 12.5.3).
@@ -180,7 +180,7 @@ impl<'w> Raw<'w> {
     /// - PROC_ABORTED if the target died.
     #[track_caller]
     pub fn unlock(self, target: i32) -> Result<()> {
-        self.closing(self.core.unlock(target))
+        self.closing(self.core.unlock(target, Location::caller()))
     }
 
     /// Locks all targets with shared locks (MPI-5.0 section 12.5.3).
@@ -220,7 +220,7 @@ impl<'w> Raw<'w> {
     /// Those of [`unlock`](Raw::unlock), and RMA_SYNC without a lock_all (rule 4).
     #[track_caller]
     pub fn unlock_all(self) -> Result<()> {
-        self.closing(self.core.unlock_all())
+        self.closing(self.core.unlock_all(Location::caller()))
     }
 
     /// Completes the operations on a target, at the origin and at the target (MPI-5.0 section
@@ -233,7 +233,7 @@ impl<'w> Raw<'w> {
     #[inline]
     #[track_caller]
     pub fn flush(self, target: i32) -> Result<()> {
-        self.raising(self.core.flush(target))
+        self.raising(self.core.flush(target, Location::caller()))
     }
 
     /// Completes the operations on all targets, at the origin and at the targets (MPI-5.0 section
@@ -244,7 +244,7 @@ impl<'w> Raw<'w> {
     #[inline]
     #[track_caller]
     pub fn flush_all(self) -> Result<()> {
-        self.raising(self.core.flush_all())
+        self.raising(self.core.flush_all(Location::caller()))
     }
 
     /// Completes the operations on a target, at the origin only: their memory may be used again
@@ -254,7 +254,7 @@ impl<'w> Raw<'w> {
     /// Those of [`flush`](Raw::flush).
     #[track_caller]
     pub fn flush_local(self, target: i32) -> Result<()> {
-        self.raising(self.core.flush_local(target))
+        self.raising(self.core.flush_local(target, Location::caller()))
     }
 
     /// Completes the operations on all targets, at the origin only: their memory may be used again
@@ -284,7 +284,7 @@ impl<'w> Raw<'w> {
     /// Those of [`flush`](Raw::flush).
     #[track_caller]
     pub fn flush_local_all(self) -> Result<()> {
-        self.raising(self.core.flush_local_all())
+        self.raising(self.core.flush_local_all(Location::caller()))
     }
 
     /// Orders this rank's own loads and stores of its window and those of other ranks (MPI-5.0

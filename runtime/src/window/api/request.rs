@@ -12,6 +12,7 @@ use crate::error::{ErrorKind, Place, Result};
 use crate::given::{Given, Taken};
 use crate::memory::{Exposed, Keeper, Memory};
 use crate::object::Card;
+use crate::observe::At;
 use crate::process::Process;
 use crate::several::Waitable;
 use crate::several::sealed::{self, Frame, Maker};
@@ -123,9 +124,12 @@ impl<B: Buffers> Request<B> {
     /// - PROC_ABORTED if the target died.
     ///
     /// On an error the memory is lost.
+    #[track_caller]
     pub fn wait(self) -> Result<B> {
         let Request { process, ticket, memory, place, card, .. } = self;
-        let outcome = ticket.wait(&process, place.process);
+        let caller = Some(Location::caller());
+        let at = At { window: place.window, caller, peer: place.process };
+        let outcome = ticket.wait(&process, at);
         if let (false, Some(window)) = (ticket.is_done(), place.window) {
             // The operation must not touch the memory any more.
             process.give_up(window);

@@ -19,6 +19,7 @@ use crate::window::check::check;
 use crate::window::claim;
 use crate::window::lane::{Called, Coming, Lane, Value};
 use crate::window::memo::Key;
+use crate::window::observed::Observed;
 use crate::window::operation::{Action, Holders, Operation, Side};
 use crate::window::path::{self, Progress, fast, paged};
 use crate::window::peers::Target;
@@ -50,6 +51,30 @@ impl Core {
     #[inline(never)]
     #[track_caller]
     fn transfer_otherwise(
+        &self,
+        action: Action,
+        span: Span,
+        what: What<'_>,
+        target: i32,
+        displacement: i64,
+        count: i64,
+        target_type: TargetType<'_>,
+    ) -> Result<()> {
+        let (parts, at) = (&self.parts, displacement);
+        if let (Some(observed), TargetType::Own(own)) = (parts.observed(), target_type) {
+            let caller = Location::caller();
+            if observed.copy(parts, action, span, what, target, at, count, own, caller).is_some() {
+                return Ok(());
+            }
+        }
+        // Apart, so that this call of an observed copy saves no registers for the rest.
+        self.transfer_at_last(action, span, what, target, displacement, count, target_type)
+    }
+
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline(never)]
+    #[track_caller]
+    fn transfer_at_last(
         &self,
         action: Action,
         span: Span,
@@ -330,6 +355,8 @@ impl Core {
         let by_value = Some(TypeId::of::<T>());
         let operation = Operation::new(action, at, origin, result);
         let operation = Operation { compare, by_value, ..operation };
+        let observed = self.parts.observed();
+        let begun = observed.map(|it| it.begin(&self.parts, &operation, caller));
         let progress = match path::again_value(&self.parts, &operation, &ticket) {
             Some(progress) => {
                 if progress == Progress::Started {
@@ -343,6 +370,9 @@ impl Core {
                 self.issue(operation, holders, Some(ticket))?
             }
         };
+        if let (Some(observed), Some(begun)) = (observed, begun) {
+            observed.end(&self.parts, &operation, begun, progress);
+        }
         match (progress, self.parts.peers().get(target)) {
             (Some(Progress::Started), Some(to)) => {
                 let (epoch, peer) = (self.parts.epochs().state(), to.peer);
@@ -384,14 +414,33 @@ impl Core {
     #[inline(always)]
     #[track_caller]
     pub(in crate::window) fn operate(&self, operation: Operation<'_>) -> Result<()> {
-        match path::again(&self.parts, &operation, None) {
-            Some(Progress::Done) => Ok(()),
-            Some(Progress::Started) => {
-                self.note_site(operation.target, Location::caller());
-                Ok(())
-            }
-            None => self.issue(operation, Holders::lenders(), None).map(drop),
+        match self.parts.observed() {
+            None => self.attempt(operation).map(drop),
+            Some(observed) => self.operate_observed(operation, observed),
         }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn attempt(&self, operation: Operation<'_>) -> Result<Option<Progress>> {
+        match path::again(&self.parts, &operation, None) {
+            Some(Progress::Done) => Ok(Some(Progress::Done)),
+            Some(progress) => {
+                self.note_site(operation.target, Location::caller());
+                Ok(Some(progress))
+            }
+            None => self.issue(operation, Holders::lenders(), None),
+        }
+    }
+
+    /// An operation of a window whose operations are counted.
+    #[inline(never)]
+    #[track_caller]
+    fn operate_observed(&self, operation: Operation<'_>, observed: &Observed) -> Result<()> {
+        let begun = observed.begin(&self.parts, &operation, Location::caller());
+        let progress = self.attempt(operation)?;
+        observed.end(&self.parts, &operation, begun, progress);
+        Ok(())
     }
 
     /// An operation with all its checks, and a ticket if it is waited for by itself. `None` for
@@ -439,9 +488,15 @@ impl Core {
         holders: Holders,
         ticket: &Arc<Ticket>,
     ) -> Result<()> {
-        let waits = Some(ticket.clone());
-        match self.issue(operation, holders, waits)? {
-            Some(Progress::Started) => Ok(()),
+        let (waits, observed) = (Some(ticket.clone()), self.parts.observed());
+        let begin = |it: &Observed| it.begin(&self.parts, &operation, Location::caller());
+        let begun = observed.map(begin);
+        let progress = self.issue(operation, holders, waits)?;
+        if let (Some(observed), Some(begun)) = (observed, begun) {
+            observed.end(&self.parts, &operation, begun, progress);
+        }
+        match progress {
+            Some(Progress::Started | Progress::Accessed) => Ok(()),
             _ => {
                 ticket.settle();
                 Ok(())

@@ -21,6 +21,7 @@ use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::job::Activity;
 use crate::memory::{Exposed, Memory, Placed, Span, whole_pages};
+use crate::observe::At;
 use crate::process::Process;
 use agree::agree;
 use layout::Layout;
@@ -252,7 +253,7 @@ fn open(
     let opened = || {
         communicator.ready()?;
         communicator.intra()?;
-        process.during(Activity::CreateWindow, 0, || {
+        process.during(Activity::CreateWindow, 0, At::of(caller), || {
             let call = Call::new(match flavor {
                 Flavor::Create => "create of a window",
                 Flavor::Allocate => "allocate of a window",

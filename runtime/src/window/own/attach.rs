@@ -8,6 +8,7 @@ use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::job::Activity;
 use crate::memory::Exposed;
+use crate::observe::At;
 use crate::process::Process;
 use crate::window::directory::{Directory, Entry};
 use crate::window::part::Part;
@@ -97,7 +98,8 @@ impl OwnMemory {
             }
         };
         let wait = || process.wait(|_, _| release());
-        let memory = process.during(Activity::Detach, window, wait)?.moved_back();
+        let at = At { window: Some(window), ..At::default() };
+        let memory = process.during(Activity::Detach, window, at, wait)?.moved_back();
         range.map_or(Ok(()), |range| self.segment.free(range))?;
         Ok(memory)
     }

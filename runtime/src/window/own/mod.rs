@@ -10,11 +10,12 @@ use longshore_transport::{Range, Segment};
 
 use super::directory::{Directory, Reading, Turn};
 use super::part::Part;
-use super::peers::{DIRECT, Location, Mapped, Mapping, Target};
+use super::peers::{Location, Mapped, Mapping, Target};
 use crate::engine::{Attachments, Measures};
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::memory::{Exposed, Span, whole_pages};
+use crate::route::Route;
 
 /// A window's memory at one rank.
 pub(super) struct OwnMemory {
@@ -138,7 +139,7 @@ impl OwnMemory {
     /// The memory can't be mapped.
     pub(super) fn loadable(&self, target: &Target) -> Result<Span> {
         let is_near = matches!(target.location, Location::Segment(_))
-            && target.class == DIRECT
+            && target.route == Route::Direct
             && !target.paged
             && target.measures.size > 0;
         match self.flavor {

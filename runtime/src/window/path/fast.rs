@@ -14,7 +14,7 @@ use crate::notification::Notification;
 use crate::origin::What;
 use crate::types::{TargetType, Type};
 use crate::window::claim::allow;
-use crate::window::memo::Means;
+use crate::window::memo::{KnownRun, Means};
 use crate::window::operation::Action;
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
@@ -93,6 +93,23 @@ pub(in crate::window) fn transfer(
 ) -> Option<()> {
     let TargetType::Own(own) = target_type else { return None };
     let run = parts.memo().run(own)?;
+    copy(parts, action, memory, what, target, displacement, count, own, run)
+}
+
+/// A put or get of elements that are a run, on a target that is mapped.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub(in crate::window) fn copy(
+    parts: &Parts,
+    action: Action,
+    memory: Span,
+    what: What<'_>,
+    target: i32,
+    displacement: i64,
+    count: i64,
+    own: &Type,
+    run: KnownRun,
+) -> Option<()> {
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;

@@ -30,8 +30,10 @@ use crate::route::Route;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     Done,
-    /// The engine, or the network, has the rest.
+    /// The engine has the rest.
     Started,
+    /// The network accesses the target's memory.
+    Accessed,
 }
 
 /// Carries out an operation for which every rule holds. If a ticket is given, the ticket is told
@@ -67,7 +69,7 @@ pub(super) fn carry_out(
             // goes with its notification.
             let is_plain = ticket.is_none() && checked.notify.is_none();
             if is_plain && checked.is_lent() && rdma::carry_out(parts, &checked)? {
-                return Ok(Progress::Started);
+                return Ok(Progress::Accessed);
             }
         }
         Route::Message => note(parts, &checked, key, Means::Frame),

@@ -157,7 +157,7 @@ pub(super) fn again(
         && pace == Pace::Alone
         && write_run(parts, target, frame, operation).is_some()
     {
-        return Some(Progress::Started);
+        return Some(Progress::Accessed);
     }
     message::send(parts, target, frame, operation, waiter, pace)
 }
@@ -219,7 +219,7 @@ fn start_run(
     // An access that can't begin is reported by the full check.
     let place = RemoteMemory { peer: target.peer, key, stretches: &[stretch] };
     start_lent(parts, transfer, access, &place).ok()?;
-    Some(Progress::Started)
+    Some(Progress::Accessed)
 }
 
 /// Starts an access to where the data are. Their lender keeps them until it is over.

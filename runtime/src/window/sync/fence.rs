@@ -28,7 +28,7 @@ pub(in crate::window) fn fence(parts: &Parts, assert: Assert) -> Result<()> {
     process.note(Activity::Fence, parts.id());
     let asserted = check_asserts(epochs, assert, used);
     epochs.forget_stores();
-    let settled = settle(parts, None);
+    let settled = settle(parts, None, None);
     // Puts of the epoch that ends arrive until the meeting is over. Puts of the next epoch arrive
     // before this rank sees that it is. Neither are refused for a NOPUT about the other epoch.
     let control = peers.control();

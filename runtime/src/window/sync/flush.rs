@@ -1,5 +1,6 @@
 //! Flushes and sync (MPI-5.0 section 12.5.4), and the completion that ends every epoch.
 
+use crate::check::Caller;
 use crate::engine::State;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
@@ -13,11 +14,11 @@ use crate::window::waiting::{await_all, await_target, drain};
 
 /// Completes the operations on a target, or on all, at both sides. Has a full barrier.
 #[inline]
-pub(in crate::window) fn flush(parts: &Parts, rank: Option<i32>) -> Result<()> {
+pub(in crate::window) fn flush(parts: &Parts, rank: Option<i32>, caller: Caller) -> Result<()> {
     match flushed(parts, rank)? {
         Flushed::Nobody => Ok(()),
-        Flushed::Target(target) => settle(parts, Some(target)),
-        Flushed::All => settle(parts, None),
+        Flushed::Target(target) => settle(parts, Some(target), Some(caller)),
+        Flushed::All => settle(parts, None, Some(caller)),
     }
 }
 
@@ -27,11 +28,15 @@ pub(in crate::window) fn flush(parts: &Parts, rank: Option<i32>) -> Result<()> {
 /// Operations by message are waited for until they are complete at both sides. Direct ones are done
 /// when their call returns, and no other rank learns of them here, so there is no barrier.
 #[inline]
-pub(in crate::window) fn flush_local(parts: &Parts, rank: Option<i32>) -> Result<()> {
+pub(in crate::window) fn flush_local(
+    parts: &Parts,
+    rank: Option<i32>,
+    caller: Caller,
+) -> Result<()> {
     match flushed(parts, rank)? {
         Flushed::Nobody => Ok(()),
-        Flushed::Target(target) => await_done(parts, Some(target)),
-        Flushed::All => await_done(parts, None),
+        Flushed::Target(target) => await_done(parts, Some(target), Some(caller)),
+        Flushed::All => await_done(parts, None, Some(caller)),
     }
 }
 
@@ -72,32 +77,41 @@ pub(in crate::window) fn sync(parts: &Parts) -> Result<()> {
 }
 
 /// Waits until the operations on a target, or on all, are done. The error is the first of theirs.
+/// `caller` is the source line of the call, if it isn't noted yet.
 #[inline]
-pub(super) fn settle(parts: &Parts, target: Option<&Target>) -> Result<()> {
+pub(super) fn settle(parts: &Parts, target: Option<&Target>, caller: Option<Caller>) -> Result<()> {
     // What is read after the barrier waits for it, so a flush with nothing to wait for reads first.
     let nothing = parts.flight().is_empty() && !parts.process().must_poll();
     // Before any message that lets another rank rely on it, and before this rank's own loads.
     full_barrier();
-    if nothing { Ok(()) } else { await_done(parts, target) }
+    if nothing { Ok(()) } else { await_done(parts, target, caller) }
 }
 
 /// As [`settle`], for a caller that has a full barrier itself.
 #[inline]
-pub(super) fn await_done(parts: &Parts, target: Option<&Target>) -> Result<()> {
+pub(super) fn await_done(
+    parts: &Parts,
+    target: Option<&Target>,
+    caller: Option<Caller>,
+) -> Result<()> {
     let flight = parts.flight();
     match flight.is_shipped() {
-        true => wait_settled(parts, target)?,
+        true => wait_settled(parts, target, caller)?,
         false => parts.process().oblige()?,
     }
     flight.take_failure(target.map(|target| target.peer)).map_or(Ok(()), Err)
 }
 
 #[cold]
-fn wait_settled(parts: &Parts, target: Option<&Target>) -> Result<()> {
+fn wait_settled(parts: &Parts, target: Option<&Target>, caller: Option<Caller>) -> Result<()> {
+    if let Some(caller) = caller {
+        parts.checking().called(caller);
+    }
     let (process, flight) = (parts.process(), parts.flight());
     let confirm = || parts.checking().confirm(flight, parts.peers(), target);
     let Some(target) = target else {
-        let settled = await_all(parts).and_then(|()| confirm());
+        let waited = process.observed(Activity::Flush, parts.at(), || await_all(parts));
+        let settled = waited.and_then(|()| confirm());
         drain(parts);
         return settled;
     };

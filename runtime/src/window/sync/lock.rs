@@ -3,10 +3,11 @@
 use longshore_transport::lock::Sharing;
 
 use crate::assert::Assert;
+use crate::check::Caller;
 use crate::engine::EXPOSED;
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
-use crate::window::claim::{NOT_LOCKED, claim, lock_lazily, release, release_all};
+use crate::window::claim::{NOT_LOCKED, claim, lock_lazily, release, release_all, unchecked_lock};
 use crate::window::parts::Parts;
 use crate::window::state::{Access, EpochState, Step};
 use crate::window::sync::flush::{await_done, settle};
@@ -69,7 +70,7 @@ pub(in crate::window) fn lock(
         return Err(ErrorKind::Epoch(TWICE).into());
     }
     let access = match assert.contains(Assert::NOCHECK) {
-        true => Access::Unchecked,
+        true => unchecked_lock(parts, target),
         false => claim(parts, target, lock_type.into())?,
     };
     epochs.enter(locked);
@@ -79,7 +80,7 @@ pub(in crate::window) fn lock(
 
 /// Unlocks a target: the operations on it are done. The lock is released even where they failed.
 #[inline]
-pub(in crate::window) fn unlock(parts: &Parts, rank: i32) -> Result<()> {
+pub(in crate::window) fn unlock(parts: &Parts, rank: i32, caller: Caller) -> Result<()> {
     let epochs = parts.epochs();
     let target = parts.peers().existing(rank)?;
     let held = match epochs.state() {
@@ -92,8 +93,8 @@ pub(in crate::window) fn unlock(parts: &Parts, rank: i32) -> Result<()> {
     epochs.step(Step::Unlock)?;
     // Releasing a claim is a full barrier.
     let settled = match target.access.get() {
-        Access::Claimed(_) => await_done(parts, Some(target)),
-        _ => settle(parts, Some(target)),
+        Access::Claimed(_) => await_done(parts, Some(target), Some(caller)),
+        _ => settle(parts, Some(target), Some(caller)),
     };
     release(parts, target);
     settled.map_err(|error| error.within(|| EpochState::Locks(held).to_string()))
@@ -138,12 +139,12 @@ fn lock_at_once(parts: &Parts, unchecked: bool) -> Result<()> {
 
 /// Unlocks all targets: all operations are done.
 #[inline]
-pub(in crate::window) fn unlock_all(parts: &Parts) -> Result<()> {
+pub(in crate::window) fn unlock_all(parts: &Parts, caller: Caller) -> Result<()> {
     parts.epochs().step(Step::UnlockAll)?;
     // Releasing a claim is a full barrier.
     let settled = match parts.epochs().has_claims() {
-        true => await_done(parts, None),
-        false => settle(parts, None),
+        true => await_done(parts, None, Some(caller)),
+        false => settle(parts, None, Some(caller)),
     };
     release_all(parts);
     let locked = EpochState::LockAll { unchecked: false };

@@ -64,7 +64,7 @@ impl<'a> Counter<'a> {
             return process.oblige();
         }
         let mut armed = false;
-        let waited = process.during(Activity::WaitNotify, parts.id(), || {
+        let waited = process.during(Activity::WaitNotify, parts.id(), parts.at(), || {
             process.wait(|state, arming| {
                 if arming {
                     armed = true;

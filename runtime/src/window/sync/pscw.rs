@@ -1,6 +1,7 @@
 //! Start and complete, post and wait (MPI-5.0 section 12.5.2).
 
 use crate::assert::Assert;
+use crate::check::Caller;
 use crate::control::Tally;
 use crate::counter;
 use crate::engine::State;
@@ -32,8 +33,9 @@ pub(in crate::window) fn start(parts: &Parts, group: &Group, assert: Assert) -> 
     if all(parts, &targets, posted) {
         process.oblige().inspect_err(|_| epochs.restore(before))?;
     } else {
-        let waited = process
-            .during(Activity::Start, parts.id(), || await_tallies(parts, Tally::Posts, &targets));
+        let waited = process.during(Activity::Start, parts.id(), parts.at(), || {
+            await_tallies(parts, Tally::Posts, &targets)
+        });
         waited.map_err(|error| {
             epochs.restore(before);
             parts.checking().unmatched(error, "start", peers, &targets)
@@ -50,10 +52,10 @@ pub(in crate::window) fn start(parts: &Parts, group: &Group, assert: Assert) -> 
 }
 
 /// Ends the access epoch: its operations are done, and the targets learn it.
-pub(in crate::window) fn complete(parts: &Parts) -> Result<()> {
+pub(in crate::window) fn complete(parts: &Parts, caller: Caller) -> Result<()> {
     let state = parts.epochs().state();
     parts.epochs().step(Step::Complete)?;
-    let settled = settle(parts, None);
+    let settled = settle(parts, None, Some(caller));
     for rank in parts.epochs().close() {
         let target = parts.peers().of(rank);
         target.access.set(Access::Closed);
@@ -121,8 +123,9 @@ pub(in crate::window) fn wait(parts: &Parts) -> Result<()> {
         if all(parts, origins, |origin| has_completed(parts, origin)) {
             return process.oblige();
         }
-        let waited = process
-            .during(Activity::Wait, parts.id(), || await_tallies(parts, Tally::Completes, origins));
+        let waited = process.during(Activity::Wait, parts.id(), parts.at(), || {
+            await_tallies(parts, Tally::Completes, origins)
+        });
         waited.map_err(|error| parts.checking().unmatched(error, "wait", peers, origins))
     });
     if epochs.is_posted() {

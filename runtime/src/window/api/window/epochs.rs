@@ -228,7 +228,7 @@ impl<M> Window<M> {
     ) -> Result<R> {
         let caller = Location::caller();
         self.core.lock(target, lock_type, assert, caller)?;
-        in_passive(&self.core, |core| core.unlock(target), body)
+        in_passive(&self.core, |core| core.unlock(target, caller), body)
             .map_err(|failed| self.core.epoch_failed(failed, caller))
     }
 
@@ -295,7 +295,7 @@ impl<M> Window<M> {
     ) -> Result<R> {
         let caller = Location::caller();
         self.core.lock_all(assert, caller)?;
-        in_passive(&self.core, Core::unlock_all, body)
+        in_passive(&self.core, |core| core.unlock_all(caller), body)
             .map_err(|failed| self.core.epoch_failed(failed, caller))
     }
 
@@ -346,7 +346,7 @@ impl<M> Window<M> {
         let caller = Location::caller();
         self.core.called(caller);
         self.core.start(group, assert, caller)?;
-        in_epoch(&self.core, Core::complete, body)
+        in_epoch(&self.core, |core| core.complete(caller), body)
             .map_err(|failed| self.core.epoch_failed(failed, caller))
     }
 

@@ -1,0 +1,225 @@
+//! Counters and traces of jobs.
+
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use longshore::observe::timeline::{RankLine, Timeline};
+use longshore::{Info, LockType, Op, Window};
+use serde_json::Value;
+
+use super::role;
+use super::support::{Finished, run};
+
+/// The time for which rank 1 is late.
+const LATE: Duration = Duration::from_millis(300);
+
+/// Puts of rank 0 to rank 1.
+const PUTS: u64 = 500;
+
+/// Rank 0 puts, accumulates and gets, and all ranks wait for rank 1 in a fence and a barrier.
+pub fn late() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), Info::default());
+    let mut window = Window::allocate(world, 8 << 10, 8, &info).unwrap();
+    window.set_name("field");
+    let double = rank.type_of::<f64>().unwrap();
+    if world.rank() == 0 {
+        let put = window.lock(1, LockType::Exclusive, |epoch| {
+            (0..PUTS as i64).try_for_each(|at| epoch.put(&[1.5], 1, at, 1, &double))?;
+            epoch.accumulate(&[1.0, 2.0], 1, 0, 2, &double, Op::Sum)?;
+            epoch.fetch_and_op(1.0, 1, 0, Op::Sum)?.wait().map(drop)
+        });
+        put.unwrap();
+        let mut all = vec![0.0; 1000];
+        window.lock(1, LockType::Shared, |epoch| epoch.get(&mut all, 1, 0, 1000, &double)).unwrap();
+    }
+    world.barrier().unwrap();
+    if world.rank() == 1 {
+        thread::sleep(LATE);
+    }
+    window.fence(|_| Ok(())).unwrap();
+    if world.rank() == 1 && std::env::var_os("DIES").is_some() {
+        // It dies within its own work, after what it has recorded.
+        nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).unwrap();
+    }
+    world.barrier().unwrap();
+    window.free().unwrap();
+    rank.finalize().unwrap();
+}
+
+/// A file of this process.
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
+}
+
+fn run_late(options: &[&str]) -> Finished {
+    let options = options.iter().map(|&word| word.to_owned());
+    run(&options.chain(role("late")).collect::<Vec<_>>())
+}
+
+fn json(path: &PathBuf) -> Value {
+    let report = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    fs::remove_file(path).unwrap();
+    report
+}
+
+/// The calls of a name in the report on a rank.
+fn calls<'a>(rank: &'a Value, name: &str) -> Vec<&'a Value> {
+    rank["calls"].as_array().unwrap().iter().filter(|call| call["call"] == name).collect()
+}
+
+/// The operations of rank 0 on rank 1, each as kind, route, the size class, count and bytes.
+fn operations(report: &Value) -> Vec<(String, String, Option<u64>, u64, u64)> {
+    let windows = report["ranks"][0]["windows"].as_array().unwrap();
+    assert_eq!((windows.len(), &windows[0]["name"]), (1, &Value::from("field")), "{report:#}");
+    let targets = windows[0]["targets"].as_array().unwrap();
+    assert_eq!((targets.len(), &targets[0]["rank"]), (1, &Value::from(1)));
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let rows = targets[0]["operations"].as_array().unwrap().iter();
+    let row = |row: &Value| {
+        let (count, bytes) = (row["count"].as_u64().unwrap(), row["bytes"].as_u64().unwrap());
+        (text(&row["kind"]), text(&row["route"]), row["at_most_bytes"].as_u64(), count, bytes)
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn every_operation_is_counted_by_kind_route_and_size() {
+    for (options, route) in [(&[][..], "direct"), (&["--route", "message"], "message")] {
+        let path = file(&format!("{route}.json"));
+        let stats = format!("--stats={}", path.display());
+        let finished = run_late(&[&["-n", "2", &stats], options].concat());
+        finished.expect(0, &[]);
+        let report = json(&path);
+        let row = |kind: &str, most, count, bytes| {
+            (kind.to_owned(), route.to_owned(), Some(most), count, bytes)
+        };
+        let expected = [
+            row("put", 8, PUTS, 8 * PUTS),
+            row("get", 64 << 10, 1, 8000),
+            row("accumulate", 64, 1, 16),
+            row("fetch_and_op", 8, 1, 8),
+        ];
+        assert_eq!(operations(&report), expected);
+        let get = &report["ranks"][0]["windows"][0]["targets"][0]["operations"][1];
+        assert!(get["time_ns"].as_u64() > Some(0), "{get}");
+        let sent = report["ranks"][0]["peers"][0]["sent_frames"].as_u64().unwrap();
+        assert_eq!(sent > PUTS, route == "message", "{sent} frames");
+        assert!(report["ranks"].as_array().unwrap().iter().all(|rank| rank["complete"] == true));
+    }
+}
+
+#[test]
+fn frames_of_an_unlike_rank_are_conversions() {
+    let path = file("unlike.json");
+    let stats = format!("--stats={}", path.display());
+    run_late(&["-n", "2", "--arch", "native,s390x", &stats]).expect(0, &[]);
+    let report = json(&path);
+    let converted = |rank: usize| report["ranks"][rank]["peers"][0]["converted_frames"].as_u64();
+    // Rank 1 gets the puts; rank 0 gets answers.
+    assert!(converted(1) >= Some(PUTS) && converted(0) > Some(0), "{report:#}");
+    assert!(report["ranks"][0]["forms_shipped"].as_u64() > Some(0));
+}
+
+#[test]
+fn the_longest_wait_has_its_source_line_and_the_late_rank() {
+    let path = file("late.json");
+    let stats = format!("--stats={}", path.display());
+    run_late(&["-n", "3", &stats]).expect(0, &[]);
+    let report = json(&path);
+    let line = |text: &str| {
+        let lines: Vec<&str> = include_str!("observed.rs").lines().collect();
+        lines.iter().position(|line| line.contains(text)).unwrap() as u64 + 1
+    };
+    for rank in [0, 2] {
+        let fences = calls(&report["ranks"][rank], "fence");
+        let [fence] = fences[..] else { panic!("{report:#}") };
+        assert!(fence["file"].as_str().unwrap().ends_with("observed.rs"), "{fence}");
+        assert_eq!(fence["line"].as_u64(), Some(line("window.fence(|_| Ok(())).unwrap()")));
+        assert!(fence["longest_ns"].as_u64() >= Some(LATE.as_nanos() as u64 / 2), "{fence}");
+        assert_eq!(fence["waited_for"][0]["rank"], 1, "{fence}");
+    }
+}
+
+#[test]
+fn the_summary_is_short_and_begins_with_the_longest_wait() {
+    let finished = run_late(&["-n", "3", "--stats"]);
+    assert_eq!(finished.status, 0, "{}", finished.stderr);
+    let lines: Vec<&str> = finished.stderr.lines().collect();
+    assert!(lines[0].starts_with("longshore: 3 of 3 ranks, "), "{lines:?}");
+    assert!(lines[2].contains("fence, window 1") && lines[2].contains("rank 1: "), "{lines:?}");
+    assert!(lines[3].contains("observed.rs:"), "{lines:?}");
+    assert!(lines.len() <= 24 && lines.iter().all(|line| line.len() <= 120), "{lines:?}");
+}
+
+/// The trace of a job.
+fn trace(name: &str, options: &[&str], status: i32) -> Timeline {
+    let path = file(name);
+    let finished = run_late(&[options, &["--trace", path.to_str().unwrap()]].concat());
+    assert_eq!(finished.status, status, "{}", finished.stderr);
+    let timeline = Timeline::read(&path).unwrap();
+    fs::remove_file(path).unwrap();
+    timeline
+}
+
+/// Whether a rank's longest call is the fence in which it waited for rank 1.
+fn waited_for_rank_1(line: &RankLine) -> bool {
+    let longest = line.calls.iter().max_by_key(|call| call.nanos()).unwrap();
+    longest.name == "fence" && longest.awaited == Some(1) && longest.source.contains("observed.rs:")
+}
+
+#[test]
+fn a_trace_has_calls_epochs_and_operations_of_every_rank() {
+    let timeline = trace("job.trace", &["-n", "3"], 0);
+    assert_eq!(timeline.ranks.iter().map(|line| line.rank).collect::<Vec<_>>(), [0, 1, 2]);
+    assert!([0, 2].iter().all(|&rank| waited_for_rank_1(&timeline.ranks[rank])), "{timeline:#?}");
+    let first = &timeline.ranks[0];
+    assert_eq!((first.operations, first.dropped, first.cut), (PUTS + 3, 0, false));
+    let epochs: Vec<&str> = first.epochs.iter().map(|epoch| epoch.name.as_str()).collect();
+    assert_eq!(epochs, ["lock epoch", "lock epoch", "fence epoch"]);
+    let (begin, end) = timeline.times();
+    assert!(end - begin >= LATE.as_nanos() as u64);
+}
+
+#[test]
+fn the_trace_of_a_killed_rank_has_what_it_did() {
+    let timeline = trace("killed.trace", &["-n", "3", "-x", "DIES=1"], 137);
+    let killed = &timeline.ranks[1];
+    assert!(killed.cut && !killed.calls.is_empty(), "{killed:?}");
+    let last = killed.calls.iter().max_by_key(|call| call.end).unwrap();
+    assert_eq!(last.name, "fence");
+    assert!(waited_for_rank_1(&timeline.ranks[0]), "{:?}", timeline.ranks[0]);
+}
+
+#[test]
+fn a_trace_of_another_host_says_how_well_its_clock_is_known() {
+    let hosts = ["--host", "1:3", "--start", "env -i nice -n"];
+    let timeline = trace("host.trace", &[&hosts[..], &["-n", "3"]].concat(), 0);
+    let first = &timeline.ranks[0];
+    assert_eq!(first.name, "rank 0 on 1");
+    assert!(first.clock.starts_with("the clock of host 1, right within "), "{}", first.clock);
+    assert!(waited_for_rank_1(first), "{first:?}");
+}
+
+#[test]
+fn a_file_that_cant_be_made_ends_the_job_before_it_starts() {
+    for option in ["--stats=/nowhere/a.json", "--trace=/nowhere/a.trace"] {
+        let finished = run_late(&["-n", "2", option]);
+        let path = option.split_once('=').unwrap().1;
+        let why = "No such file or directory (os error 2); name another file";
+        finished.expect(1, &[&format!("longshore: can't write {path}: {why}")]);
+    }
+}
+
+#[test]
+fn what_is_no_trace_is_refused() {
+    for text in ["", "no trace", "\n\u{5}abcde"] {
+        let path = file("none.trace");
+        fs::write(&path, text).unwrap();
+        let error = Timeline::read(&path).unwrap_err().to_string();
+        assert!(error.contains("`longshore run --trace FILE` writes one"), "{text:?}: {error}");
+        fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,149 @@
+//! The launcher's side: it gathers what the ranks have recorded, and writes the summary.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::report::Report;
+use super::snapshot::Snapshot;
+use super::summary::summary;
+use super::writer::{Clock, Writer};
+use super::{COUNTERS, EVENTS, Record};
+
+/// The room for the events of a rank in bytes: about a million events. Memory is taken as they
+/// come.
+const ROOM: u32 = 64 << 20;
+
+/// Where the counters of a job go.
+///
+/// ```
+/// use longshore::launcher::{Job, Stats};
+///
+/// let job = Job { stats: Some(Stats::File("stats.json".into())), ..Job::default() };
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stats {
+    /// A summary that fits on a screen, to standard error.
+    Screen,
+    /// The summary to a file, or all counters as JSON if the file's name ends with `.json`.
+    File(PathBuf),
+}
+
+/// What the ranks of a job have recorded.
+#[derive(Default)]
+pub(crate) struct Gatherer {
+    stats: Option<(Stats, Option<File>)>,
+    ranks: Vec<Option<Snapshot>>,
+    trace: Option<(PathBuf, BufWriter<File>)>,
+    /// The writers of ranks whose events are arriving.
+    writers: HashMap<u32, Writer>,
+    /// Events that had no room, of all ranks.
+    dropped: u64,
+}
+
+impl Gatherer {
+    /// Makes the files, before the job starts: a job isn't run in vain.
+    ///
+    /// # Errors
+    /// A file can't be made; its path comes with the error.
+    pub(crate) fn new(
+        ranks: u32,
+        stats: Option<&Stats>,
+        trace: Option<&Path>,
+    ) -> Result<Gatherer, (PathBuf, io::Error)> {
+        let make = |path: &Path| File::create(path).map_err(|error| (path.to_owned(), error));
+        let stats = match stats {
+            None => None,
+            Some(Stats::Screen) => Some((Stats::Screen, None)),
+            Some(Stats::File(path)) => Some((Stats::File(path.clone()), Some(make(path)?))),
+        };
+        let trace = match trace {
+            None => None,
+            Some(path) => Some((path.to_owned(), BufWriter::with_capacity(1 << 20, make(path)?))),
+        };
+        let (ranks, writers) = (vec![None; ranks as usize], HashMap::new());
+        Ok(Gatherer { stats, ranks, trace, writers, dropped: 0 })
+    }
+
+    /// The bits of what the ranks are to record, and the room for their events.
+    pub(crate) fn wants(&self) -> Option<(u32, u32)> {
+        match (&self.stats, &self.trace) {
+            (None, None) => None,
+            (_, None) => Some((COUNTERS, 0)),
+            (_, Some(_)) => Some((COUNTERS | EVENTS, ROOM)),
+        }
+    }
+
+    /// Whether the clocks of hosts have to be compared.
+    pub(crate) fn traces(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// Takes a part of a rank's records. `host` is the rank's host with its clock, unless it is the
+    /// launcher's.
+    ///
+    /// # Errors
+    /// The trace can't be written.
+    pub(crate) fn take(
+        &mut self,
+        rank: u32,
+        record: Record,
+        host: Option<(&str, Clock)>,
+    ) -> io::Result<()> {
+        match record {
+            Record::Snapshot(bytes) => {
+                // A rank that was killed within the first call has none.
+                self.ranks[rank as usize] = Snapshot::decode(&bytes).ok();
+            }
+            Record::Events(bytes) => {
+                let Some((_, out)) = &mut self.trace else { return Ok(()) };
+                let (name, clock) = host.unzip();
+                let new = || Writer::new(rank, name, clock.unwrap_or_default());
+                self.writers.entry(rank).or_insert_with(new).events(&bytes, out)?;
+            }
+            Record::Dropped(dropped) => {
+                self.dropped += u64::from(dropped);
+                let (Some((_, out)), Some(mut writer)) =
+                    (&mut self.trace, self.writers.remove(&rank))
+                else {
+                    return Ok(());
+                };
+                let snapshot = self.ranks[rank as usize].as_ref();
+                writer.finish(dropped, snapshot.is_some_and(|it| it.complete), out)?;
+                out.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what was asked for, after the end of all ranks. Returns the text for standard error.
+    ///
+    /// # Errors
+    /// A file can't be written.
+    pub(crate) fn finish(mut self) -> Result<String, (PathBuf, io::Error)> {
+        let mut told = String::new();
+        if let Some((path, mut out)) = self.trace.take() {
+            out.flush().map_err(|error| (path.clone(), error))?;
+            if self.dropped > 0 {
+                told = format!(
+                    "longshore: the trace lacks {} events, for which {} MiB of a rank had no room\n",
+                    self.dropped,
+                    ROOM >> 20
+                );
+            }
+        }
+        match self.stats {
+            None => Ok(told),
+            Some((Stats::File(path), Some(mut file))) => {
+                let text = match path.extension() {
+                    Some(extension) if extension == "json" => Report::of(&self.ranks).json(),
+                    _ => summary(&self.ranks),
+                };
+                file.write_all(text.as_bytes()).map_err(|error| (path, error))?;
+                Ok(told)
+            }
+            Some(_) => Ok(told + &summary(&self.ranks)),
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! What a rank records about itself for `longshore run --stats` and `--trace`.
+//!
+//! The `Observer` of a rank is the one place at which everything is recorded: operations, calls
+//! that may wait, sleeps, frames. Counters become a `snapshot`, and traces become `events`; both go
+//! to the rank's journal, which the launcher reads after the rank's end. So they are there after a
+//! crash too. Without an observer, the fast paths of operations are the code of a job that isn't
+//! observed: the classes of targets keep observed operations off them (`window::peers`).
+//!
+//! A *call* here is one that may wait: synchronisation, collective calls, messages, requests. Its
+//! time is taken, and the part of it in which the rank slept is given to a rank: the one that all
+//! the others wait for, directly or through others that wait, as far as the segment's notes say.
+//!
+//! Left out: ranks of other launchers and simulated ranks have no journal. A wait that ends without
+//! a sleep is for no rank, unless its call addresses one.
+
+mod counters;
+pub(crate) mod events;
+mod frames;
+mod gather;
+mod perfetto;
+mod record;
+mod report;
+pub(crate) mod snapshot;
+mod summary;
+pub mod timeline;
+mod tracer;
+mod writer;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use longshore_transport::{Journal, Segment};
+
+pub(crate) use counters::{Done, KINDS, ROUTES, SIZES, TIMED, WindowCounters};
+pub(crate) use events::EpochKind;
+pub(crate) use frames::{FrameObserver, Seen, Taken};
+pub(crate) use gather::Gatherer;
+pub use gather::Stats;
+pub(crate) use record::Record;
+pub(crate) use writer::{Clock, Clocks};
+
+use crate::check::Caller;
+use crate::job::Activity;
+use events::Event;
+use snapshot::{CallCounts, OTHERS, Snapshot, WindowCounts};
+use tracer::{Key, Tracer};
+
+/// The bit of [`Journal::wants`] that asks for counters.
+pub(crate) const COUNTERS: u32 = 1;
+/// The bit of [`Journal::wants`] that asks for events.
+pub(crate) const EVENTS: u32 = 2;
+
+/// The first sleep of an observed wait. Each one is twice as long as the last, up to the longest of
+/// all waits. After each the rank looks for whom it waits: when it falls asleep, the others that
+/// wait in turn may not have said so yet.
+pub(crate) const NAP: Duration = Duration::from_millis(1);
+
+/// The least time between two snapshots, except the last one.
+const PAUSE: u64 = 200_000_000;
+
+/// The most windows whose counts are kept apart after their end.
+const WINDOWS: usize = 256;
+
+/// The most pairs of a kind of call and a source line.
+const CALLS: usize = 4096;
+
+/// The observer of a rank.
+pub(crate) struct Observer {
+    rank: u32,
+    size: u32,
+    segment: Segment,
+    /// The time of its beginning.
+    began: u64,
+    traces: bool,
+    recorded: Mutex<Recorded>,
+}
+
+/// What was recorded, under one lock.
+struct Recorded {
+    journal: Journal,
+    windows: Vec<Arc<WindowCounters>>,
+    ended: Vec<WindowCounts>,
+    merged: u64,
+    calls: HashMap<CallKey, Calls>,
+    sleeps: u64,
+    slept: u64,
+    tracer: Tracer,
+    published: u64,
+}
+
+/// The calls that are counted together: activity, window, and the address of the source place.
+type CallKey = (Activity, Option<u32>, Option<usize>);
+
+#[derive(Default)]
+struct Calls {
+    caller: Option<Caller>,
+    count: u64,
+    nanos: u64,
+    longest: u64,
+    waited_for: HashMap<u32, u64>,
+}
+
+/// The place of a call: its window, its source place, and the rank of the job that it addresses.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct At {
+    pub window: Option<u32>,
+    pub caller: Option<Caller>,
+    pub peer: Option<u32>,
+}
+
+impl At {
+    /// A call at this source place.
+    pub(crate) fn of(caller: Caller) -> At {
+        At { caller: Some(caller), ..At::default() }
+    }
+}
+
+/// The call that a thread is in.
+struct Ongoing {
+    activity: Activity,
+    at: At,
+    begin: u64,
+    /// Calls within it, which are parts of it.
+    depth: u32,
+    /// The time slept for each rank.
+    slept: Vec<(u32, u64)>,
+}
+
+thread_local! {
+    /// The call that this thread is in. A thread serves one rank at a time.
+    static ONGOING: RefCell<Option<Ongoing>> = const { RefCell::new(None) };
+}
+
+/// Nanoseconds of the host's monotonic clock.
+#[inline]
+pub(crate) fn now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    // A monotonic clock counts from the start of its host.
+    (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
+}
+
+impl Observer {
+    /// The observer of a rank whose launcher asks for records, which it reads in the journal.
+    pub(crate) fn new(rank: u32, segment: &Segment, journal: Journal) -> Observer {
+        let (traces, room) = (journal.wants() & EVENTS != 0, journal.room());
+        let recorded = Recorded {
+            journal,
+            windows: Vec::new(),
+            ended: Vec::new(),
+            merged: 0,
+            calls: HashMap::new(),
+            sleeps: 0,
+            slept: 0,
+            tracer: Tracer::new(room),
+            published: now(),
+        };
+        let (size, segment) = (segment.size(), segment.clone());
+        let recorded = Mutex::new(recorded);
+        Observer { rank, size, segment, began: now(), traces, recorded }
+    }
+
+    /// Whether events are recorded.
+    #[inline]
+    pub(crate) fn traces(&self) -> bool {
+        self.traces
+    }
+
+    fn recorded(&self) -> MutexGuard<'_, Recorded> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The counters of a new window.
+    pub(crate) fn window(&self, id: u32, ranks: usize) -> Arc<WindowCounters> {
+        let counters = Arc::new(WindowCounters::new(id, ranks));
+        self.recorded().windows.push(counters.clone());
+        counters
+    }
+
+    /// A window has ended. Its name is known until then.
+    pub(crate) fn end_window(&self, counters: &Arc<WindowCounters>) {
+        let mut recorded = self.recorded();
+        recorded.windows.retain(|window| !Arc::ptr_eq(window, counters));
+        let counts = counters.counts(true);
+        if recorded.ended.len() < WINDOWS {
+            recorded.ended.push(counts);
+            return;
+        }
+        recorded.merged += 1;
+        match recorded.ended.iter_mut().find(|window| window.id == OTHERS) {
+            Some(others) => others.merge(counts),
+            None => recorded.ended.push(WindowCounts { id: OTHERS, name: String::new(), ..counts }),
+        }
+    }
+
+    /// A call begins that may wait. A call within another is a part of it.
+    pub(crate) fn begin(&self, activity: Activity, at: At) {
+        ONGOING.with_borrow_mut(|ongoing| match ongoing {
+            Some(outer) => {
+                outer.depth += 1;
+                outer.at.caller = outer.at.caller.or(at.caller);
+                outer.at.window = outer.at.window.or(at.window);
+            }
+            None => {
+                let (begin, depth, slept) = (now(), 0, Vec::new());
+                *ongoing = Some(Ongoing { activity, at, begin, depth, slept });
+            }
+        });
+    }
+
+    /// The call that began last ends. Returns whether it is time for a snapshot.
+    pub(crate) fn end(&self) -> bool {
+        let ended = ONGOING.with_borrow_mut(|ongoing| match ongoing {
+            Some(outer) if outer.depth > 0 => {
+                outer.depth -= 1;
+                None
+            }
+            _ => ongoing.take(),
+        });
+        let Some(Ongoing { activity, at, begin, slept, .. }) = ended else { return false };
+        let (end, mut recorded) = (now(), self.recorded());
+        let nanos = end.saturating_sub(begin);
+        let key = (activity, at.window, at.caller.map(|caller| std::ptr::from_ref(caller).addr()));
+        let is_full = recorded.calls.len() >= CALLS && !recorded.calls.contains_key(&key);
+        let key = if is_full { (activity, None, None) } else { key };
+        let calls = recorded.calls.entry(key).or_default();
+        calls.caller = if is_full { None } else { at.caller };
+        calls.count += 1;
+        calls.nanos += nanos;
+        calls.longest = calls.longest.max(nanos);
+        // What passed without a sleep was for the rank that the call addresses.
+        let asleep = slept.iter().map(|(_, nanos)| nanos).sum();
+        let awake = at.peer.map(|peer| (peer, nanos.saturating_sub(asleep)));
+        for (rank, nanos) in slept.iter().copied().chain(awake) {
+            *calls.waited_for.entry(rank).or_default() += nanos;
+        }
+        if self.traces {
+            let awaited = slept.iter().max_by_key(|(_, nanos)| *nanos).map(|(rank, _)| *rank);
+            let Recorded { tracer, journal, .. } = &mut *recorded;
+            let (thread, site) = (tracer.thread(journal), tracer.site(journal, at.caller));
+            let (activity, window, peer) = (activity.code() as u8, at.window, at.peer);
+            let call = events::Call { thread, activity, begin, end, window, site, peer, awaited };
+            tracer.flush(journal);
+            tracer.put(journal, &Event::Call(call));
+        }
+        end.saturating_sub(recorded.published) >= PAUSE
+    }
+
+    /// This thread slept, while it waited for the rank that it had noted. `awaited` is what
+    /// [`awaited`](Observer::awaited) returned before. A sleep of a whole `nap` was ended by
+    /// nobody, and isn't counted as a wake-up.
+    pub(crate) fn slept(&self, begin: u64, awaited: Option<u32>, nap: Duration) {
+        let end = now();
+        let nanos = end.saturating_sub(begin);
+        ONGOING.with_borrow_mut(|ongoing| {
+            let Some(Ongoing { slept, .. }) = ongoing else { return };
+            let known = match awaited {
+                Some(rank) => slept.iter().position(|(known, _)| *known == rank),
+                // Most likely still the one for which it waited before.
+                None => slept.len().checked_sub(1),
+            };
+            match (known, awaited) {
+                (Some(at), _) => {
+                    slept[at].1 += nanos;
+                    let last = slept.len() - 1;
+                    slept.swap(at, last);
+                }
+                (None, Some(rank)) => slept.push((rank, nanos)),
+                (None, None) => {}
+            }
+        });
+        let mut recorded = self.recorded();
+        recorded.sleeps += u64::from(u128::from(nanos) < nap.as_nanos());
+        recorded.slept += nanos;
+        if self.traces {
+            let Recorded { tracer, journal, .. } = &mut *recorded;
+            let thread = tracer.thread(journal);
+            tracer.put_many(journal, &Event::Sleep { thread, begin, end });
+        }
+    }
+
+    /// The rank that lets this one wait: the rank that it has noted, or the rank for which that one
+    /// waits in turn, and so on to a rank that doesn't wait. `None` where the last one is in a call
+    /// too, and is about to say for whom it waits. The notes of other hosts aren't known here.
+    pub(crate) fn awaited(&self) -> Option<u32> {
+        let mut rank = self.segment.noted(self.rank).waits_for?;
+        // A target answers within its own calls, whomever it waits for.
+        let answers = [Activity::Flush, Activity::Request, Activity::Accumulate];
+        let is_answer = |ongoing: &Ongoing| answers.contains(&ongoing.activity);
+        if ONGOING.with_borrow(|ongoing| ongoing.as_ref().is_some_and(is_answer)) {
+            return Some(rank);
+        }
+        for _ in 0..self.size {
+            let note = self.segment.noted(rank);
+            match note.waits_for {
+                _ if note.code == Activity::Computing.code() => return Some(rank),
+                Some(next) if next != self.rank => rank = next,
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Records operations of one call for the trace.
+    pub(crate) fn operation(
+        &self,
+        at: At,
+        done: Done,
+        (begin, number): (u64, u64),
+        datatype: (u64, &dyn std::fmt::Display),
+    ) {
+        let end = now();
+        let mut recorded = self.recorded();
+        let Recorded { tracer, journal, .. } = &mut *recorded;
+        let site = tracer.site(journal, at.caller);
+        let text = || crate::error::excerpt(datatype.1);
+        let operation = events::Operation {
+            thread: tracer.thread(journal),
+            kind: done.kind,
+            route: counters::number(done.route) as u8,
+            target: at.peer.unwrap_or(self.rank),
+            begin,
+            end,
+            bytes: done.bytes,
+            window: at.window.unwrap_or(OTHERS),
+            site,
+            datatype: tracer.text(journal, Key::Datatype(datatype.0), text),
+            count: 1,
+            number,
+        };
+        tracer.operation(journal, operation);
+    }
+
+    /// Records an epoch that has ended.
+    pub(crate) fn epoch(&self, kind: u8, begin: u64, at: At) {
+        let mut recorded = self.recorded();
+        let Recorded { tracer, journal, .. } = &mut *recorded;
+        let (end, site) = (now(), tracer.site(journal, at.caller));
+        let (window, target) = (at.window.unwrap_or(OTHERS), at.peer);
+        let epoch = events::Epoch { kind, begin, end, window, site, target };
+        tracer.flush(journal);
+        tracer.put(journal, &Event::Epoch(epoch));
+    }
+
+    /// Leaves a snapshot of all counters in the journal. `name` gives the names of windows.
+    pub(crate) fn publish(
+        &self,
+        complete: bool,
+        taken: Taken,
+        name: impl Fn(u32) -> Option<String>,
+    ) {
+        let mut recorded = self.recorded();
+        let windows = recorded.ended.iter().cloned();
+        let open = recorded.windows.iter().map(|window| {
+            if let Some(name) = name(window.id()) {
+                window.set_name(name);
+            }
+            window.counts(false)
+        });
+        let mut windows: Vec<_> = windows.chain(open).collect();
+        windows.sort_by_key(|window| window.id);
+        let mut calls: Vec<_> =
+            recorded.calls.iter().map(|(key, calls)| calls.counts(key)).collect();
+        calls.sort_by_key(|calls| std::cmp::Reverse(calls.nanos));
+        let Recorded { sleeps, slept, merged, .. } = *recorded;
+        let Taken { peers, retries, forms, form_bytes } = taken;
+        let elapsed = now().saturating_sub(self.began);
+        let mut snapshot = Snapshot {
+            elapsed,
+            complete,
+            windows,
+            calls,
+            peers,
+            sleeps,
+            slept,
+            retries,
+            forms,
+            form_bytes,
+            merged,
+        };
+        let Recorded { tracer, journal, published, .. } = &mut *recorded;
+        tracer.flush(journal);
+        *published = now();
+        if !snapshot.encode().is_ok_and(|bytes| journal.publish(&bytes)) {
+            // Thousands of targets in hundreds of windows: what is about waits has room.
+            snapshot.merged += snapshot.windows.len() as u64;
+            snapshot.windows.clear();
+            let _ = snapshot.encode().map(|bytes| journal.publish(&bytes));
+        }
+    }
+}
+
+impl Calls {
+    fn counts(&self, &(activity, window, _): &CallKey) -> CallCounts {
+        let mut waited_for: Vec<_> =
+            self.waited_for.iter().map(|(&rank, &nanos)| (rank, nanos)).collect();
+        waited_for.sort_by_key(|&(rank, nanos)| (std::cmp::Reverse(nanos), rank));
+        CallCounts {
+            activity: activity.code(),
+            window,
+            file: self.caller.map_or_else(String::new, |caller| caller.file().to_owned()),
+            line: self.caller.map_or(0, |caller| caller.line()),
+            count: self.count,
+            nanos: self.nanos,
+            longest: self.longest,
+            waited_for,
+        }
+    }
+}

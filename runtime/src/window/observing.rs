@@ -1,0 +1,147 @@
+//! Operations that are counted, and traced, under `--stats` and `--trace`.
+//!
+//! Calls come here from the one place at which each kind of operation leaves its fast path
+//! (`core::operations`). The inlined attempts know no observed window, so nothing passes by.
+
+use super::memo::KnownRun;
+use super::observed::Observed;
+use super::operation::{Action, Operation};
+use super::parts::Parts;
+use super::path::{Progress, fast};
+use crate::check::Caller;
+use crate::memory::Span;
+use crate::observe::{self, At, Done, TIMED};
+use crate::origin::What;
+use crate::route::Route;
+use crate::types::{TargetType, Type};
+
+/// An operation that is about to be carried out.
+#[derive(Clone, Copy)]
+pub(super) struct Begun {
+    bytes: u64,
+    /// The time, if it is taken.
+    time: u64,
+    /// The number of operations that were handed to the engine for the target.
+    issued: u64,
+}
+
+impl Observed {
+    /// A put or get that the memo knows as a copy, on a target that is mapped: the observed twin of
+    /// the inlined attempt. It takes scalars, as that does.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)] // MPI's
+    pub(super) fn copy(
+        &self,
+        parts: &Parts,
+        action: Action,
+        memory: Span,
+        what: What<'_>,
+        target: i32,
+        at: i64,
+        count: i64,
+        own: &Type,
+        caller: Caller,
+    ) -> Option<()> {
+        let run = parts.memo().observed_run(own)?;
+        let bytes = run.len(count)?;
+        if bytes >= TIMED || self.traces {
+            let place = (target, at, count, own);
+            return self.copy_timed(parts, action, (memory, what), place, (run, bytes), caller);
+        }
+        fast::copy(parts, action, memory, what, target, at, count, own, run)?;
+        let done = Done { kind: action.number(), route: Route::Direct, bytes, nanos: 0 };
+        self.counters.count(target as u32, || peer_of(parts, target), done);
+        Some(())
+    }
+
+    /// As [`copy`](Observed::copy), of an operation whose time is taken.
+    #[cold]
+    #[inline(never)]
+    fn copy_timed(
+        &self,
+        parts: &Parts,
+        action: Action,
+        (memory, what): (Span, What<'_>),
+        (target, at, count, own): (i32, i64, i64, &Type),
+        (run, bytes): (KnownRun, u64),
+        caller: Caller,
+    ) -> Option<()> {
+        let begin = observe::now();
+        fast::copy(parts, action, memory, what, target, at, count, own, run)?;
+        let nanos = if bytes >= TIMED { observe::now().saturating_sub(begin) } else { 0 };
+        let done = Done { kind: action.number(), route: Route::Direct, bytes, nanos };
+        let peer = peer_of(parts, target);
+        self.counters.count(target as u32, || peer, done);
+        if self.traces {
+            parts.checking().called(caller);
+            self.trace(parts, (begin, 0), done, peer, TargetType::Own(own));
+        }
+        Some(())
+    }
+
+    /// An operation is about to be carried out.
+    #[inline]
+    pub(super) fn begin(&self, parts: &Parts, operation: &Operation<'_>, caller: Caller) -> Begun {
+        let target_type = operation.target_type;
+        let size = match self.last.get() {
+            (id, size) if id == target_type.id() => size,
+            _ => self.size(target_type),
+        };
+        let bytes = size.wrapping_mul(u64::try_from(operation.count).unwrap_or(0));
+        if !self.traces {
+            let time = if bytes >= TIMED { observe::now() } else { 0 };
+            return Begun { bytes, time, issued: 0 };
+        }
+        parts.checking().called(caller);
+        let peer = parts.peers().get(operation.target).map(|target| target.peer);
+        let issued = peer.map_or(0, |peer| parts.flight().ledger().issued(peer));
+        Begun { bytes, time: observe::now(), issued }
+    }
+
+    /// An operation was carried out, or handed to the engine or the network. On PROC_NULL nothing
+    /// was.
+    #[inline]
+    pub(super) fn end(
+        &self,
+        parts: &Parts,
+        operation: &Operation<'_>,
+        begun: Begun,
+        progress: Option<Progress>,
+    ) {
+        let (Some(to), Some(progress)) = (parts.peers().get(operation.target), progress) else {
+            return;
+        };
+        let route = match progress {
+            Progress::Done if to.route == Route::Direct => Route::Direct,
+            Progress::Accessed => Route::Rdma,
+            _ => Route::Message,
+        };
+        let Begun { bytes, time, issued } = begun;
+        let nanos = if bytes >= TIMED { observe::now().saturating_sub(time) } else { 0 };
+        let done = Done { kind: operation.action.number(), route, bytes, nanos };
+        self.counters.count(to.rank, || to.peer, done);
+        if self.traces {
+            let now = parts.flight().ledger().issued(to.peer);
+            let number = if route == Route::Message && now > issued { now } else { 0 };
+            self.trace(parts, (time, number), done, to.peer, operation.target_type);
+        }
+    }
+
+    #[cold]
+    fn trace(
+        &self,
+        parts: &Parts,
+        begun: (u64, u64),
+        done: Done,
+        peer: u32,
+        target_type: TargetType<'_>,
+    ) {
+        let at = At { peer: Some(peer), ..parts.at() };
+        self.observer.operation(at, done, begun, (target_type.id(), &target_type));
+    }
+}
+
+/// The rank in the job of a target that an operation has reached.
+fn peer_of(parts: &Parts, target: i32) -> u32 {
+    parts.peers().get(target).map_or(0, |target| target.peer)
+}
