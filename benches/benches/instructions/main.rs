@@ -20,6 +20,7 @@
 mod paths;
 mod pointer;
 mod recorded;
+mod side;
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -12,9 +12,9 @@ use longshore_transport::{Link, Segment};
 use shipable::{Committed, Partial, View, ViewMut};
 
 use crate::pointer;
+use crate::side::Side;
 
 pub type Outcome = std::result::Result<(), Box<dyn Error>>;
-type Window = longshore::Window<Allocated>;
 
 /// A path.
 pub struct Path {
@@ -35,13 +35,6 @@ pub enum Work {
     Alone(fn(u32) -> Outcome),
     /// A path of the program in C, by its name there.
     C(&'static str),
-}
-
-/// A rank of the job.
-pub struct Side<'a> {
-    pub rank: &'a Rank,
-    pub window: &'a mut Window,
-    double: Type,
 }
 
 /// Doubles of each rank's window.
@@ -130,13 +123,6 @@ fn job(
         rank.finalize()
     })?;
     Ok(ranks.into_iter().collect::<Result<()>>()?)
-}
-
-impl Side<'_> {
-    /// Whether this rank only waits.
-    pub fn waits(&self) -> bool {
-        self.rank.world().rank() != 0
-    }
 }
 
 fn puts(side: &mut Side<'_>, calls: u32) -> Result<()> {

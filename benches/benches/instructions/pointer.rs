@@ -3,7 +3,7 @@
 
 use longshore::{Assert, Op, Result};
 
-use crate::paths::Side;
+use crate::side::Side;
 
 pub fn fetch_and_op(side: &mut Side<'_>, calls: u32) -> Result<()> {
     if side.waits() {
