@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run};
-use longshore::{Allocated, Architecture, Datatype, Info, LockType, Op, Rank, Result, Type};
+use longshore::{Architecture, Datatype, Info, LockType, Op, Result, Window};
 use longshore_transport::shm::ShmLink;
 use longshore_transport::{Link, Segment};
 use shipable::{Committed, Partial, View, ViewMut};

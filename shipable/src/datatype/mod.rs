@@ -171,7 +171,7 @@ impl Datatype {
         Datatype::made(call, 1 + child.depth(), items, child.is_portable(), node)
     }
 
-    /// Makes a struct, which takes a block of each of its children. The lengths of the blocks aren't
+    /// Makes a struct, which takes a block of each of its children. No length of a block is
     /// negative. `node` returns the node without children, which are copied to where they stay.
     #[inline(always)]
     fn of_members(

@@ -21,8 +21,8 @@ use crate::bounds::{Bounds, StructLayout};
 use crate::datatype::{Datatype, Node as Constructor, Order, Visited};
 use crate::error::{Error, Result};
 
-/// Compiles a datatype, which needn't be regular. Appends the nodes of its form to `nodes`, which is
-/// empty, and their bounds to `layouts`.
+/// Compiles a datatype, which needn't be regular. Appends the nodes of its form to `nodes`, which
+/// is empty, and their bounds to `layouts`.
 pub(super) fn compile(
     datatype: &Datatype,
     architecture: &Architecture,

@@ -98,8 +98,8 @@ impl Program {
         Program { body: Body::empty(), extent: 0, run: None, overlaps: OnceLock::new() }
     }
 
-    /// Fills an empty program with the runs of a regular type, whose bounds are `bounds`. The stream
-    /// has the memory's representation.
+    /// Fills an empty program with the runs of a regular type, whose bounds are `bounds`. The
+    /// stream has the memory's representation.
     pub(crate) fn fill(&mut self, regular: &Regular, bounds: &Bounds) {
         self.body.fill(regular, bounds);
         self.extent = bounds.extent();
