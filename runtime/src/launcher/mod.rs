@@ -59,7 +59,7 @@ pub use fuzzing::Launcher;
 pub use guard::{Control, guarded, is_ignored};
 
 use crate::job::{Checking, OnDeath, Progress, Routes};
-pub use crate::observe::Stats;
+pub use crate::observe::{Report, Stats};
 
 /// The default start command. It never asks for a password, and it notices within half a minute
 /// that a host has gone.
