@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches};
 use longshore::job::{Checking, OnDeath, Progress, Routes, env};
-use longshore::launcher::{self, Control, Job, Stats};
+use longshore::launcher::{self, Control, Job, Report, Stats};
 
 use crate::hosts;
 use crate::representation::Representations;
@@ -261,14 +261,21 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         adversary,
         progress,
         check,
-        stats: stats.map(|path| match path.as_os_str() == "-" {
-            true => Stats::Screen,
-            false => Stats::File(path),
+        stats: stats.map(|path| match path.extension() {
+            _ if path.as_os_str() == "-" => Stats::Screen,
+            Some(extension) if extension == "json" => Stats::Report(path, json),
+            _ => Stats::File(path),
         }),
         trace,
         watchdog,
         stacks,
     })
+}
+
+/// All counters of a job as JSON.
+fn json(report: &Report<'_>) -> String {
+    // Its keys are strings, so it has a form in JSON.
+    serde_json::to_string_pretty(report).unwrap_or_default() + "\n"
 }
 
 /// The words of --wrap, and the ranks that they are for.

@@ -63,7 +63,7 @@ pub use guard::{Control, guarded, is_ignored};
 pub use limits::Limits;
 
 use crate::job::{Checking, OnDeath, Progress, Routes};
-pub use crate::observe::Stats;
+pub use crate::observe::{Report, Stats};
 
 /// The default start command. It never asks for a password, and it notices within half a minute
 /// that a host has gone.

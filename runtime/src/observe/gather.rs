@@ -22,12 +22,14 @@ const ROOM: u32 = 64 << 20;
 ///
 /// let job = Job { stats: Some(Stats::File("stats.json".into())), ..Job::default() };
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Stats {
     /// A summary that fits on a screen, to standard error.
     Screen,
-    /// The summary to a file, or all counters as JSON if the file's name ends with `.json`.
+    /// The summary to a file.
     File(PathBuf),
+    /// All counters to a file, as the function writes them: `longshore run` writes JSON.
+    Report(PathBuf, fn(&Report<'_>) -> String),
 }
 
 /// What the ranks of a job have recorded.
@@ -56,7 +58,9 @@ impl Gatherer {
         let stats = match stats {
             None => None,
             Some(Stats::Screen) => Some((Stats::Screen, None)),
-            Some(Stats::File(path)) => Some((Stats::File(path.clone()), Some(make(path)?))),
+            Some(stats @ (Stats::File(path) | Stats::Report(path, _))) => {
+                Some((stats.clone(), Some(make(path)?)))
+            }
         };
         let trace = match trace {
             None => None,
@@ -136,10 +140,12 @@ impl Gatherer {
         match self.stats {
             None => Ok(told),
             Some((Stats::File(path), Some(mut file))) => {
-                let text = match path.extension() {
-                    Some(extension) if extension == "json" => Report::of(&self.ranks).json(),
-                    _ => summary(&self.ranks),
-                };
+                let text = summary(&self.ranks);
+                file.write_all(text.as_bytes()).map_err(|error| (path, error))?;
+                Ok(told)
+            }
+            Some((Stats::Report(path, text), Some(mut file))) => {
+                let text = text(&Report::of(&self.ranks));
                 file.write_all(text.as_bytes()).map_err(|error| (path, error))?;
                 Ok(told)
             }

@@ -39,6 +39,7 @@ pub(crate) use frames::{FrameObserver, Seen, Taken};
 pub(crate) use gather::Gatherer;
 pub use gather::Stats;
 pub(crate) use record::Record;
+pub use report::Report;
 pub(crate) use writer::{Clock, Clocks};
 
 use crate::check::Caller;

@@ -1,4 +1,4 @@
-//! All counters of a job as JSON. docs/observing.md describes its members.
+//! All counters of a job, for a serializer. docs/observing.md describes its members.
 
 use serde::Serialize;
 
@@ -9,9 +9,9 @@ use crate::job::Activity;
 /// The version of the layout. It rises when a member is renamed or removed.
 const VERSION: u32 = 1;
 
-/// The counters of a job.
+/// The counters of a job. It has no other use than to be serialized.
 #[derive(Serialize)]
-pub(super) struct Report<'a> {
+pub struct Report<'a> {
     version: u32,
     ranks: Vec<RankReport<'a>>,
 }
@@ -95,11 +95,6 @@ impl<'a> Report<'a> {
     pub(super) fn of(ranks: &'a [Option<Snapshot>]) -> Report<'a> {
         let ranks = (0..).zip(ranks).map(|(rank, snapshot)| RankReport::of(rank, snapshot));
         Report { version: VERSION, ranks: ranks.collect() }
-    }
-
-    pub(super) fn json(&self) -> String {
-        // Its keys are strings, so it has a form in JSON.
-        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 }
 

@@ -67,24 +67,6 @@ impl Core {
                 return Ok(());
             }
         }
-        // Apart, so that this call of an observed copy saves no registers for the rest.
-        self.transfer_at_last(action, span, what, target, displacement, count, target_type)
-    }
-
-    #[allow(clippy::too_many_arguments)] // MPI's
-    #[inline(never)]
-    #[track_caller]
-    fn transfer_at_last(
-        &self,
-        action: Action,
-        span: Span,
-        what: What<'_>,
-        target: i32,
-        displacement: i64,
-        count: i64,
-        target_type: TargetType<'_>,
-    ) -> Result<()> {
-        let (parts, at) = (&self.parts, displacement);
         if let Some(to) = fast::unlocked(parts, target) {
             let again =
                 move || fast::transfer(parts, action, span, what, target, at, count, target_type);
