@@ -75,6 +75,40 @@ impl Side {
         Side::new(moved, count, datatype)
     }
 
+    /// Refuses data that lie where the result goes (MPI-5.0 section 6.2): elements without gaps
+    /// that overlap, or elements of one type from one address on. Programs that mean MPI_IN_PLACE
+    /// give such buffers.
+    fn check_apart(&self, room: &Side, are_whole: bool) -> Result<()> {
+        let overlaps = match (self.bytes(), room.bytes()) {
+            (Some(data), Some(room)) if are_whole => data.start < room.end && room.start < data.end,
+            _ => self.begins_like(room),
+        };
+        if !overlaps {
+            return Ok(());
+        }
+        let [data, room] = [self, room].map(|side| side.buffer.address());
+        let what = format!(
+            "the data at {data:p} lie where the result goes, at {room:p}: use MPI_IN_PLACE, or buffers apart"
+        );
+        Err(Fault::new(Class::Buffer, what))
+    }
+
+    /// The addresses of the elements, if there are no gaps between them. The elements of a buffer
+    /// at MPI_BOTTOM are where their types say.
+    fn bytes(&self) -> Option<Range<i64>> {
+        let bounds = self.datatype.committed().ok()?.bounds();
+        let start = self.buffer.address().addr() as i64;
+        let is_dense = bounds.lb == 0 && bounds.size == bounds.extent();
+        let end = start.checked_add(bounds.size.checked_mul(self.count)?)?;
+        (is_dense && start != 0 && start < end).then_some(start..end)
+    }
+
+    fn begins_like(&self, other: &Side) -> bool {
+        let [here, there] = [self, other].map(|side| side.buffer.address().addr());
+        let has_any = self.count > 0 && other.count > 0;
+        here == there && here != 0 && has_any && Arc::ptr_eq(&self.datatype, &other.datatype)
+    }
+
     fn origin(&self) -> Result<Origin<'_>> {
         self.buffer.origin(self.count, self.datatype.committed()?)
     }
@@ -147,19 +181,15 @@ impl Blocks {
         Ok(Blocks { side: Some(side), ranges: Some(ranges) })
     }
 
-    /// Refuses data that lie where the result goes (MPI-5.0 section 6.2). Only elements of one type
-    /// from one address on are found, which is how programs that mean MPI_IN_PLACE give them.
+    /// Refuses data that lie where the result goes. Blocks of their own places may lie in each
+    /// other's gaps, so only those from one address on are found.
     fn check_apart(&self, room: &Blocks) -> Result<()> {
-        let (Some(data), Some(room)) = (&self.side, &room.side) else { return Ok(()) };
-        let at = data.buffer.address().addr();
-        let is_same =
-            at == room.buffer.address().addr() && Arc::ptr_eq(&data.datatype, &room.datatype);
-        // The elements of a buffer at MPI_BOTTOM are where their types say.
-        if !is_same || at == 0 || data.count == 0 || room.count == 0 {
-            return Ok(());
+        match (&self.side, &room.side) {
+            (Some(data), Some(place)) => {
+                data.check_apart(place, self.ranges.is_none() && room.ranges.is_none())
+            }
+            _ => Ok(()),
         }
-        let what = format!("both buffers begin at {at:#x}: use MPI_IN_PLACE, or two buffers");
-        Err(Fault::new(Class::Buffer, what))
     }
 
     fn origin(&self) -> Result<Origin<'_>> {
@@ -334,9 +364,12 @@ impl Arguments {
             | Arguments::Scan(operands)
             | Arguments::Exscan(operands)
             | Arguments::ReduceScatter(operands, _) => operands.check_apart(),
+            Arguments::Alltoallw(Some(given), taken) => {
+                given.iter().zip(taken).try_for_each(|(data, room)| data.check_apart(room, true))
+            }
             Arguments::Barrier
             | Arguments::Bcast(..)
-            | Arguments::Alltoallw(..)
+            | Arguments::Alltoallw(None, _)
             | Arguments::Neighbors(..) => Ok(()),
         }
     }

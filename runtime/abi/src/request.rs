@@ -295,12 +295,11 @@ pub fn wait(request: &mut Handle, status: Room<Status>) -> Result<()> {
     end_one(request, status)
 }
 
-pub fn test(request: &mut Handle, status: Room<Status>) -> Result<bool> {
+pub fn test(request: &mut Handle, flag: Room<c_int>, status: Room<Status>) -> Result<()> {
     let batch = Batch::of(&[*request])?;
-    if !batch.is_empty() && batch.complete(Until::Now)?.is_empty() {
-        return Ok(false);
-    }
-    end_one(request, status).map(|()| true)
+    let is_complete = batch.is_empty() || !batch.complete(Until::Now)?.is_empty();
+    write(flag, c_int::from(is_complete), "flag")?;
+    if is_complete { end_one(request, status) } else { Ok(()) }
 }
 
 pub fn waitall(count: usize, requests: Room<Handle>, statuses: Room<Status>) -> Result<()> {
@@ -309,13 +308,17 @@ pub fn waitall(count: usize, requests: Room<Handle>, statuses: Room<Status>) -> 
     end_several(handles, 0..count, statuses)
 }
 
-pub fn testall(count: usize, requests: Room<Handle>, statuses: Room<Status>) -> Result<bool> {
+pub fn testall(
+    count: usize,
+    requests: Room<Handle>,
+    flag: Room<c_int>,
+    statuses: Room<Status>,
+) -> Result<()> {
     let handles = requests.slice(count, "array_of_requests")?;
     let batch = Batch::of(handles)?;
-    if batch.complete(Until::Now)?.len() < batch.0.len() {
-        return Ok(false);
-    }
-    end_several(handles, 0..count, statuses).map(|()| true)
+    let are_complete = batch.complete(Until::Now)?.len() == batch.0.len();
+    write(flag, c_int::from(are_complete), "flag")?;
+    if are_complete { end_several(handles, 0..count, statuses) } else { Ok(()) }
 }
 
 /// Writes a result that counts even if the call fails later.

@@ -59,6 +59,22 @@ static void truncated(void) {
   CHECK(statuses[0].MPI_SOURCE == me && statuses[0].MPI_TAG == 5);
   CHECK(statuses[1].MPI_ERROR == MPI_SUCCESS && statuses[1].MPI_TAG == 6 && one == 1);
   OK(MPI_Waitall(2, sent, MPI_STATUSES_IGNORE));
+  /* A test that finds an error has found an end. */
+  int flag = 0, code;
+  OK(MPI_Irecv(&one, 1, MPI_INT, me, 7, MPI_COMM_WORLD, &requests[0]));
+  OK(MPI_Isend(three, 3, MPI_INT, me, 7, MPI_COMM_WORLD, &sent[0]));
+  while ((code = MPI_Test(&requests[0], &flag, statuses)) == MPI_SUCCESS)
+    CHECK(!flag);
+  FAILS(MPI_ERR_TRUNCATE, code);
+  CHECK(flag && requests[0] == MPI_REQUEST_NULL);
+  OK(MPI_Wait(&sent[0], MPI_STATUS_IGNORE));
+  OK(MPI_Irecv(&one, 1, MPI_INT, me, 8, MPI_COMM_WORLD, &requests[0]));
+  OK(MPI_Isend(three, 3, MPI_INT, me, 8, MPI_COMM_WORLD, &requests[1]));
+  flag = 0;
+  while ((code = MPI_Testall(2, requests, &flag, statuses)) == MPI_SUCCESS)
+    CHECK(!flag);
+  FAILS(MPI_ERR_IN_STATUS, code);
+  CHECK(flag && requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL);
 }
 
 /* One buffer for data and result is refused, unless the types place the elements. */
@@ -72,6 +88,7 @@ static void aliases(void) {
   FAILS(MPI_ERR_BUFFER,
         MPI_Alltoall_init(both, 1, MPI_INT, both, 1, MPI_INT, MPI_COMM_SELF, MPI_INFO_NULL, &request));
   FAILS(MPI_ERR_BUFFER, MPI_Reduce_local(both, both, 1, MPI_INT, MPI_SUM));
+  FAILS(MPI_ERR_BUFFER, MPI_Allgather(both + 1, 2, MPI_INT, both, 2, MPI_INT, MPI_COMM_SELF));
   OK(MPI_Allreduce(both, both, 0, MPI_INT, MPI_SUM, MPI_COMM_SELF));
   OK(MPI_Allreduce(MPI_IN_PLACE, both, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF));
   OK(MPI_Allgather(both, 1, MPI_INT, results, 1, MPI_INT, MPI_COMM_SELF));
