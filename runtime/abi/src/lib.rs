@@ -49,6 +49,7 @@ mod error;
 mod extension;
 mod file;
 mod foreign;
+mod general;
 mod graph;
 mod group;
 mod info;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use longshore::{Class, Pointed, Receiving, Sending, Waitable};
 
-use crate::arg::{List, Room};
+use crate::arg::{Address, List, Room};
 use crate::arguments::Started;
 use crate::communicator::Comm;
 use crate::constants::{ERR_IN_STATUS, REQUEST_NULL, UNDEFINED};
@@ -16,6 +16,7 @@ use crate::copied::Copied;
 use crate::envelope;
 use crate::fault::Raiser;
 use crate::fault::{Fault, Result};
+use crate::general::{self, General};
 use crate::handle::{Handle, Kind, Object, find, insert, remove};
 use crate::lock::lock;
 use crate::status::Status;
@@ -29,6 +30,8 @@ pub struct Request {
     raiser: Raiser,
     /// The communicator of a message, which may be freed before the request completes.
     comm: Option<Arc<Comm>>,
+    /// The operation of the program, if it is one: it completes while a call waits for it.
+    general: Option<Arc<General>>,
 }
 
 /// Starts the operation of a persistent request.
@@ -49,6 +52,8 @@ pub enum Operation {
     Rma(longshore::Request<()>),
     /// A collective call.
     Collective(Started),
+    /// An operation of the program.
+    General(Arc<General>),
     /// An operation that has completed, and its outcome.
     Complete(Outcome),
     /// None: a persistent request that isn't started.
@@ -59,6 +64,17 @@ pub enum Operation {
 pub struct Outcome {
     status: Status,
     fault: Option<Fault>,
+}
+
+impl Outcome {
+    fn of(ended: Result<Status>) -> Outcome {
+        match ended {
+            Ok(status) => Outcome { status, fault: None },
+            Err(fault) => {
+                Outcome { status: Status::failed(fault.code(), None), fault: Some(fault) }
+            }
+        }
+    }
 }
 
 impl Object for Request {
@@ -74,7 +90,8 @@ impl Object for Request {
 /// A handle of an operation that has started. Its errors are raised on `raiser`; `comm` is the
 /// communicator of a message.
 pub fn made(operation: Operation, raiser: Raiser, comm: Option<Arc<Comm>>) -> Result<Handle> {
-    insert(Arc::new(Request { operation: Mutex::new(operation), plan: None, raiser, comm }))
+    let operation = Mutex::new(operation);
+    insert(Arc::new(Request { operation, plan: None, raiser, comm, general: None }))
 }
 
 /// A handle of an operation that was complete at once.
@@ -85,7 +102,31 @@ pub fn complete(status: Status) -> Result<Handle> {
 /// A handle of a persistent request, which isn't started.
 pub fn persistent(plan: Plan, raiser: Raiser, comm: Arc<Comm>) -> Result<Handle> {
     let (operation, plan, comm) = (Mutex::new(Operation::Inactive), Some(plan), Some(comm));
-    insert(Arc::new(Request { operation, plan, raiser, comm }))
+    insert(Arc::new(Request { operation, plan, raiser, comm, general: None }))
+}
+
+/// A handle of an operation of the program.
+pub fn grequest_start(
+    query: Address,
+    free: Address,
+    cancel: Address,
+    extra: Address,
+) -> Result<Handle> {
+    let general = General::new(query, free, cancel, extra);
+    let operation = Mutex::new(Operation::General(general.clone()));
+    let (raiser, general) = (Raiser::Own, Some(general));
+    insert(Arc::new(Request { operation, plan: None, raiser, comm: None, general }))
+}
+
+/// The operation of the program is complete.
+pub fn grequest_complete(request: Handle) -> Result<()> {
+    match &find::<Request>(request)?.general {
+        Some(general) => general.complete(),
+        None => {
+            let what = "the request isn't a generalized one: MPI_Grequest_start makes those";
+            Err(Fault::new(Class::Request, what.to_owned()))
+        }
+    }
 }
 
 impl Request {
@@ -136,7 +177,15 @@ impl Operation {
             Operation::Flush(sends, _) => Some(sends),
             Operation::Rma(request) => Some(request),
             Operation::Collective(started) => Some(started.waitable()),
-            Operation::Complete(_) | Operation::Inactive => None,
+            Operation::General(_) | Operation::Complete(_) | Operation::Inactive => None,
+        }
+    }
+
+    /// The operation of the program, if it isn't complete.
+    fn open_general(&self) -> Option<&General> {
+        match self {
+            Operation::General(general) if !general.is_complete() => Some(general),
+            _ => None,
         }
     }
 
@@ -147,6 +196,7 @@ impl Operation {
         };
         let ended = match self {
             Operation::Complete(outcome) => return outcome,
+            Operation::General(general) => return Outcome::of(general.end()),
             Operation::Inactive => Ok(Status::NONE),
             Operation::Send(sending) => sending.wait().map(|_| Status::EMPTY),
             Operation::Receive(receiving) => receive(receiving),
@@ -202,24 +252,41 @@ impl Batch {
         let operations = self.0.iter().map(|(_, request)| request.operation());
         let operations = operations.collect::<Result<Vec<_>>>()?;
         let (mut complete, mut under_way, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let mut open = Vec::new();
         for ((at, _), operation) in self.0.iter().zip(&operations) {
-            match operation.waitable() {
-                None => complete.push(*at),
-                Some(waitable) => {
+            match (operation.waitable(), operation.open_general()) {
+                (Some(waitable), _) => {
                     under_way.push(waitable);
                     places.push(*at);
                 }
+                (None, Some(general)) => open.push((*at, general)),
+                (None, None) => complete.push(*at),
             }
         }
+        let is_any = |open: &[(usize, &General)]| open.iter().any(|(_, it)| it.is_complete());
         let found = match until {
             Until::All => {
                 longshore::wait_all(&under_way)?;
+                while !open.iter().all(|(_, general)| general.is_complete()) {
+                    longshore::test_some(&[])?;
+                    general::pause();
+                }
                 (0..under_way.len()).collect()
             }
-            Until::Some if complete.is_empty() => longshore::wait_some(&under_way)?,
+            Until::Some if complete.is_empty() && open.is_empty() => {
+                longshore::wait_some(&under_way)?
+            }
+            Until::Some if complete.is_empty() => loop {
+                let found = longshore::test_some(&under_way)?;
+                if !found.is_empty() || is_any(&open) {
+                    break found;
+                }
+                general::pause();
+            },
             Until::Some | Until::Now => longshore::test_some(&under_way)?,
         };
         complete.extend(found.into_iter().map(|index| places[index]));
+        complete.extend(open.iter().filter(|(_, it)| it.is_complete()).map(|(at, _)| *at));
         complete.sort_unstable();
         Ok(complete)
     }
@@ -427,6 +494,9 @@ fn peek(handle: Handle) -> Result<Status> {
     if request.is_inactive()? {
         return Ok(Status::NONE);
     }
+    if let Some(general) = &request.general {
+        return general.query();
+    }
     let outcome = take(&request)?;
     let status = outcome.status;
     *request.operation()? = Operation::Complete(outcome);
@@ -510,6 +580,9 @@ pub fn request_free(handle: &mut Handle) -> Result<()> {
         return Err(Fault::new(Class::Request, COMPLETE_IT.to_owned()));
     }
     remove::<Request>(handle)?;
+    if let Operation::General(general) = &*operation {
+        return general.release();
+    }
     let mut freed = lock(&FREED);
     if operation.waitable().is_some() {
         freed.push(std::mem::replace(&mut *operation, Operation::Inactive));
@@ -526,6 +599,9 @@ pub fn request_free(handle: &mut Handle) -> Result<()> {
 /// Cancels a receive that no message has matched. Other messages complete as usual.
 pub fn cancel(handle: &mut Handle) -> Result<()> {
     let request = find::<Request>(*handle)?;
+    if let Some(general) = &request.general {
+        return general.cancel();
+    }
     let mut operation = request.operation()?;
     match &mut *operation {
         Operation::Receive(receiving) => {
