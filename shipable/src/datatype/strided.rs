@@ -38,7 +38,7 @@ impl Datatype {
     /// assert_eq!(part.to_string(), "U1(V:d:2:3:5)");
     /// // The same elements column by column.
     /// let columns = Datatype::strided(&[3, 2], &[1, 5], &double)?;
-    /// assert_eq!(columns.to_string(), "U1(IB:d:1:0,5,1,6,2,7)");
+    /// assert_eq!(columns.to_string(), "U1(XB:d:6:1:0,5,1,6,2,7)");
     /// # Ok::<(), shipable::Error>(())
     /// ```
     ///
