@@ -61,6 +61,12 @@ pub struct Span {
 
 impl Span {
     /// The time from begin to end in nanoseconds.
+    ///
+    /// ```
+    /// use longshore::observe::timeline::Span;
+    ///
+    /// assert_eq!(Span { begin: 300, end: 450, ..Span::default() }.nanos(), 150);
+    /// ```
     #[must_use]
     pub fn nanos(&self) -> u64 {
         self.end.saturating_sub(self.begin)
@@ -80,6 +86,16 @@ impl Timeline {
     /// Reads a trace. Only calls and epochs are kept, so a trace of millions of operations takes
     /// little memory.
     ///
+    /// ```
+    /// use longshore::observe::timeline::Timeline;
+    ///
+    /// let path = std::env::temp_dir().join(format!("{}.trace", std::process::id()));
+    /// std::fs::write(&path, "no packets")?;
+    /// assert!(Timeline::read(&path).unwrap_err().to_string().contains("this is no trace"));
+    /// std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The file can't be read, or is no trace of `longshore run`.
     pub fn read(path: &Path) -> io::Result<Timeline> {
@@ -98,6 +114,14 @@ impl Timeline {
     }
 
     /// The times of the first and the last event of all ranks.
+    ///
+    /// ```
+    /// use longshore::observe::timeline::{RankLine, Timeline};
+    ///
+    /// let rank = |times| RankLine { times: Some(times), ..RankLine::default() };
+    /// let timeline = Timeline { ranks: vec![rank((20, 80)), rank((10, 60))] };
+    /// assert_eq!(timeline.times(), (10, 80));
+    /// ```
     #[must_use]
     pub fn times(&self) -> (u64, u64) {
         let times = || self.ranks.iter().filter_map(|rank| rank.times);
