@@ -141,7 +141,10 @@ impl Exposed {
     pub(crate) fn home(&self) -> Span {
         match self.owner {
             Owner::Moved { home, .. } => home,
-            _ => self.span,
+            Owner::Segment { .. }
+            | Owner::User(_)
+            | Owner::Placed { .. }
+            | Owner::Joined { .. } => self.span,
         }
     }
 

@@ -8,6 +8,7 @@ use shipable::Element;
 use shipable::reduce::Op;
 
 use super::Core;
+use crate::check::Caller;
 use crate::engine::{Ticket, reach};
 use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::job::Activity;
@@ -19,7 +20,6 @@ use crate::window::check::check;
 use crate::window::claim;
 use crate::window::lane::{Called, Coming, Lane, Value};
 use crate::window::memo::Key;
-use crate::window::observed::Observed;
 use crate::window::operation::{Action, Holders, Operation, Side};
 use crate::window::path::{self, Progress, fast, paged};
 use crate::window::peers::Target;
@@ -337,24 +337,17 @@ impl Core {
         let by_value = Some(TypeId::of::<T>());
         let operation = Operation::new(action, at, origin, result);
         let operation = Operation { compare, by_value, ..operation };
-        let observed = self.parts.observed();
-        let begun = observed.map(|it| it.begin(&self.parts, &operation, caller));
-        let progress = match path::again_value(&self.parts, &operation, &ticket) {
-            Some(progress) => {
+        let progress = self.counted(&operation, caller, || {
+            if let Some(progress) = path::again_value(&self.parts, &operation, &ticket) {
                 if progress == Progress::Started {
                     self.note_site(target, caller);
                 }
-                Some(progress)
+                return Ok(Some(progress));
             }
-            None => {
-                let result = Keeper::owner(&ticket);
-                let holders = Holders { origin: Keeper::Lender, result };
-                self.issue(operation, holders, Some(ticket))?
-            }
-        };
-        if let (Some(observed), Some(begun)) = (observed, begun) {
-            observed.end(&self.parts, &operation, begun, progress);
-        }
+            let result = Keeper::owner(&ticket);
+            let holders = Holders { origin: Keeper::Lender, result };
+            self.issue(operation, holders, Some(ticket))
+        })?;
         match (progress, self.parts.peers().get(target)) {
             (Some(Progress::Started), Some(to)) => {
                 let (epoch, peer) = (self.parts.epochs().state(), to.peer);
@@ -398,7 +391,7 @@ impl Core {
     pub(in crate::window) fn operate(&self, operation: Operation<'_>) -> Result<()> {
         match self.parts.observed() {
             None => self.attempt(operation).map(drop),
-            Some(observed) => self.operate_observed(operation, observed),
+            Some(_) => self.operate_observed(operation),
         }
     }
 
@@ -418,11 +411,25 @@ impl Core {
     /// An operation of a window whose operations are counted.
     #[inline(never)]
     #[track_caller]
-    fn operate_observed(&self, operation: Operation<'_>, observed: &Observed) -> Result<()> {
-        let begun = observed.begin(&self.parts, &operation, Location::caller());
-        let progress = self.attempt(operation)?;
-        observed.end(&self.parts, &operation, begun, progress);
-        Ok(())
+    fn operate_observed(&self, operation: Operation<'_>) -> Result<()> {
+        self.counted(&operation, Location::caller(), || self.attempt(operation)).map(drop)
+    }
+
+    /// Issues an operation, and lets the observer count it if there is one.
+    #[inline(always)]
+    fn counted(
+        &self,
+        operation: &Operation<'_>,
+        caller: Caller,
+        issue: impl FnOnce() -> Result<Option<Progress>>,
+    ) -> Result<Option<Progress>> {
+        let observed = self.parts.observed();
+        let begun = observed.map(|it| it.begin(&self.parts, operation, caller));
+        let progress = issue()?;
+        if let (Some(observed), Some(begun)) = (observed, begun) {
+            observed.end(&self.parts, operation, begun, progress);
+        }
+        Ok(progress)
     }
 
     /// An operation with all its checks, and a ticket if it is waited for by itself. `None` for
@@ -470,14 +477,8 @@ impl Core {
         holders: Holders,
         ticket: &Arc<Ticket>,
     ) -> Result<()> {
-        let (waits, observed) = (Some(ticket.clone()), self.parts.observed());
-        let begin = |it: &Observed| it.begin(&self.parts, &operation, Location::caller());
-        let begun = observed.map(begin);
-        let progress = self.issue(operation, holders, waits)?;
-        if let (Some(observed), Some(begun)) = (observed, begun) {
-            observed.end(&self.parts, &operation, begun, progress);
-        }
-        match progress {
+        let issue = || self.issue(operation, holders, Some(ticket.clone()));
+        match self.counted(&operation, Location::caller(), issue)? {
             Some(Progress::Started | Progress::Accessed) => Ok(()),
             _ => {
                 ticket.settle();
