@@ -19,7 +19,9 @@ macro_rules! waiting {
         $(
             #[allow(clippy::too_many_arguments)] // MPI's
             pub fn $name($($arg: $kind,)* comm: &Comm) -> Result<()> {
-                collectives::$name($($arg,)* comm)?.run(comm.inner())
+                let arguments = collectives::$name($($arg,)* comm)?;
+                arguments.check_apart()?;
+                arguments.run(comm.inner())
             }
         )*
     };

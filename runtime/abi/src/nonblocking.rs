@@ -15,7 +15,9 @@ use crate::request::{self, Operation};
 /// Starts a call on a communicator, and gives it a handle.
 pub fn start(comm: Handle, arguments: impl FnOnce(&Comm) -> Result<Arguments>) -> Result<Handle> {
     let found = find::<Comm>(comm)?;
-    let started = arguments(&found)?.start(found.inner())?;
+    let arguments = arguments(&found)?;
+    arguments.check_apart()?;
+    let started = arguments.start(found.inner())?;
     request::made(Operation::Collective(started), Raiser::Comm(comm), Some(found))
 }
 

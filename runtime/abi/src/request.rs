@@ -67,13 +67,10 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    fn of(ended: Result<Status>) -> Outcome {
-        match ended {
-            Ok(status) => Outcome { status, fault: None },
-            Err(fault) => {
-                Outcome { status: Status::failed(fault.code(), None), fault: Some(fault) }
-            }
-        }
+    /// The outcome of an operation that failed, with the source and the tag of the message that it
+    /// had matched.
+    fn failed(fault: Fault, message: Option<(c_int, c_int)>) -> Outcome {
+        Outcome { status: Status::failed(fault.code(), message), fault: Some(fault) }
     }
 }
 
@@ -196,7 +193,12 @@ impl Operation {
         };
         let ended = match self {
             Operation::Complete(outcome) => return outcome,
-            Operation::General(general) => return Outcome::of(general.end()),
+            Operation::General(general) => {
+                return match general.end() {
+                    Ok(status) => Outcome { status, fault: None },
+                    Err(fault) => Outcome::failed(fault, None),
+                };
+            }
             Operation::Inactive => Ok(Status::NONE),
             Operation::Send(sending) => sending.wait().map(|_| Status::EMPTY),
             Operation::Receive(receiving) => receive(receiving),
@@ -216,9 +218,7 @@ impl Operation {
             Ok(status) => Outcome { status, fault: None },
             Err(error) => {
                 let message = error.message();
-                let fault = Fault::from(error);
-                let status = Status::failed(fault.code(), message);
-                Outcome { status, fault: Some(fault) }
+                Outcome::failed(Fault::from(error), message)
             }
         }
     }
