@@ -20,6 +20,7 @@ use crate::window::check::check;
 use crate::window::claim;
 use crate::window::lane::{Called, Coming, Lane, Value};
 use crate::window::memo::Key;
+use crate::window::observing::Begun;
 use crate::window::operation::{Action, Holders, Operation, Side};
 use crate::window::path::{self, Progress, fast, paged};
 use crate::window::peers::Target;
@@ -337,17 +338,21 @@ impl Core {
         let by_value = Some(TypeId::of::<T>());
         let operation = Operation::new(action, at, origin, result);
         let operation = Operation { compare, by_value, ..operation };
-        let progress = self.counted(&operation, caller, || {
-            if let Some(progress) = path::again_value(&self.parts, &operation, &ticket) {
+        let begun = self.begun(&operation, caller);
+        let progress = match path::again_value(&self.parts, &operation, &ticket) {
+            Some(progress) => {
                 if progress == Progress::Started {
                     self.note_site(target, caller);
                 }
-                return Ok(Some(progress));
+                Some(progress)
             }
-            let result = Keeper::owner(&ticket);
-            let holders = Holders { origin: Keeper::Lender, result };
-            self.issue(operation, holders, Some(ticket))
-        })?;
+            None => {
+                let result = Keeper::owner(&ticket);
+                let holders = Holders { origin: Keeper::Lender, result };
+                self.issue(operation, holders, Some(ticket))?
+            }
+        };
+        self.ended(&operation, begun, progress);
         match (progress, self.parts.peers().get(target)) {
             (Some(Progress::Started), Some(to)) => {
                 let (epoch, peer) = (self.parts.epochs().state(), to.peer);
@@ -412,24 +417,25 @@ impl Core {
     #[inline(never)]
     #[track_caller]
     fn operate_observed(&self, operation: Operation<'_>) -> Result<()> {
-        self.counted(&operation, Location::caller(), || self.attempt(operation)).map(drop)
+        let begun = self.begun(&operation, Location::caller());
+        let progress = self.attempt(operation)?;
+        self.ended(&operation, begun, progress);
+        Ok(())
     }
 
-    /// Issues an operation, and lets the observer count it if there is one.
+    /// Tells the observer, if there is one, that an operation begins. No call takes what is
+    /// observed as a closure: inside of one, the line of the program's call is lost.
     #[inline(always)]
-    fn counted(
-        &self,
-        operation: &Operation<'_>,
-        caller: Caller,
-        issue: impl FnOnce() -> Result<Option<Progress>>,
-    ) -> Result<Option<Progress>> {
-        let observed = self.parts.observed();
-        let begun = observed.map(|it| it.begin(&self.parts, operation, caller));
-        let progress = issue()?;
-        if let (Some(observed), Some(begun)) = (observed, begun) {
+    fn begun(&self, operation: &Operation<'_>, caller: Caller) -> Option<Begun> {
+        self.parts.observed().map(|it| it.begin(&self.parts, operation, caller))
+    }
+
+    /// Lets the observer count an operation that has begun and didn't fail.
+    #[inline(always)]
+    fn ended(&self, operation: &Operation<'_>, begun: Option<Begun>, progress: Option<Progress>) {
+        if let (Some(observed), Some(begun)) = (self.parts.observed(), begun) {
             observed.end(&self.parts, operation, begun, progress);
         }
-        Ok(progress)
     }
 
     /// An operation with all its checks, and a ticket if it is waited for by itself. `None` for
@@ -477,8 +483,10 @@ impl Core {
         holders: Holders,
         ticket: &Arc<Ticket>,
     ) -> Result<()> {
-        let issue = || self.issue(operation, holders, Some(ticket.clone()));
-        match self.counted(&operation, Location::caller(), issue)? {
+        let begun = self.begun(&operation, Location::caller());
+        let progress = self.issue(operation, holders, Some(ticket.clone()))?;
+        self.ended(&operation, begun, progress);
+        match progress {
             Some(Progress::Started | Progress::Accessed) => Ok(()),
             _ => {
                 ticket.settle();
