@@ -258,22 +258,26 @@ impl Buffer {
         Buffer(self.0.wrapping_offset(bytes as isize))
     }
 
-    /// Checks that there is memory for `count` elements: a null address is MPI_BOTTOM, where only
-    /// types with absolute addresses have data, and MPI_IN_PLACE is none. Calls that take it look
-    /// for it first.
+    /// Checks that there may be memory for `count` elements. A null address is MPI_BOTTOM, where
+    /// only types with absolute addresses have data: no memory is within a page of address 0.
+    /// MPI_IN_PLACE is none either. Calls that take it look for it first.
     pub fn check(self, count: i64, datatype: &longshore::Type) -> Result<()> {
+        const PAGE: i64 = 4096;
         let bounds = datatype.bounds();
-        let is_absolute = bounds.true_lb != 0;
         if count <= 0 || bounds.size == 0 {
             return Ok(());
-        }
-        if self.0.is_null() && !is_absolute {
-            let what = format!("the address of {count} elements is null");
-            return Err(Fault::new(Class::Buffer, what));
         }
         if self.is_in_place() {
             let what = "MPI_IN_PLACE has no meaning as this buffer (MPI-5.0 section 6.2)";
             return Err(Fault::new(Class::Buffer, what.to_owned()));
+        }
+        let first = (self.0.addr() as i64).wrapping_add(bounds.true_lb);
+        if (-PAGE..PAGE).contains(&first) {
+            let what = match self.0.is_null() {
+                true => format!("the address of {count} elements is null"),
+                false => format!("{count} elements begin at address {first:#x}, without memory"),
+            };
+            return Err(Fault::new(Class::Buffer, what));
         }
         Ok(())
     }

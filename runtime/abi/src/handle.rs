@@ -233,16 +233,16 @@ pub fn remove<T: Object>(handle: &mut Handle) -> Result<Arc<T>> {
 fn invalid<T: Object>(handle: Handle) -> Fault {
     let kind = T::KIND;
     let what = match handle {
-        null if null == T::NULL => format!("the handle is null: a {kind:?} is needed"),
+        null if null == T::NULL => format!("the handle is null: one of kind {kind:?} is needed"),
         _ => match slot_of(handle) {
             Some(slot) if slot.kind.load(Ordering::Relaxed) == 0 => {
-                format!("the handle of a {kind:?} is freed: use objects before they are freed")
+                format!("the handle, of kind {kind:?}, is freed: use objects before they are freed")
             }
             Some(slot) if slot.kind.load(Ordering::Relaxed) == Kind::Draft as u32 => {
                 "the communicator isn't made yet: complete the request first".to_owned()
             }
             Some(_) => format!("the handle is of another kind than {kind:?}"),
-            None => format!("{:#x} is no handle of a {kind:?}", handle.number()),
+            None => format!("{:#x} is no handle of kind {kind:?}", handle.number()),
         },
     };
     Fault::new(T::CLASS, what)

@@ -320,6 +320,10 @@ static void errors(void)
     FAILS(MPI_ERR_BUFFER, MPI_Gatherv(&value, 1, MPI_INT, MPI_IN_PLACE, &one, &four, MPI_INT, 0, self));
     FAILS(MPI_ERR_BUFFER, MPI_Alltoallv(&value, &one, &four, MPI_INT, MPI_IN_PLACE, &one, &four, MPI_INT, self));
     FAILS(MPI_ERR_BUFFER, MPI_Alltoallw(&value, &one, &four, &type, MPI_IN_PLACE, &one, &four, &type, self));
+    /* A displacement from MPI_BOTTOM makes no address of it, forwards or backwards. */
+    FAILS(MPI_ERR_BUFFER, MPI_Alltoallw(NULL, &one, &four, &type, &value, &one, &four, &type, self));
+    int before = -4;
+    FAILS(MPI_ERR_BUFFER, MPI_Alltoallw(NULL, &one, &before, &type, &value, &one, &four, &type, self));
     FAILS(MPI_ERR_BUFFER, MPI_Send(MPI_IN_PLACE, 1, MPI_INT, 0, 0, self));
     OK(MPI_Send(MPI_IN_PLACE, 0, MPI_INT, MPI_PROC_NULL, 0, self));
 }
