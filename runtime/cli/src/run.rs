@@ -26,13 +26,17 @@ use crate::representation::Representations;
     after_help = AFTER_HELP
 )]
 pub struct Arguments {
-    /// Hosts for the ranks, filled in order with N ranks each (1 by default). Write an IPv6 address
-    /// in brackets: `[::1]:4`. Ranks on several hosts need longshore's cargo feature `fabric`
+    /// Hosts for the ranks, with room for N ranks each (1 by default). Write an IPv6 address in
+    /// brackets: `[::1]:4`. Ranks on several hosts need longshore's cargo feature `fabric`
     #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', value_parser = hosts::host, group = "hosts")]
     host: Vec<launcher::Host>,
     /// File with a host on each line, NAME, NAME:N or NAME slots=N, instead of --host
     #[arg(long, value_name = "FILE", alias = "machinefile", group = "hosts")]
     hostfile: Option<PathBuf>,
+    /// Order in which ranks are assigned to hosts: fill a host before the next (`core`), or go to
+    /// the hosts in turn (`host`)
+    #[arg(long, value_name = "core|host", default_value_t)]
+    map_by: launcher::Mapping,
     /// Command that starts a program on a host, run as WORDS HOST PROGRAM...; it must pass standard
     /// input and output through. Quotes keep words together, as in a shell
     #[arg(long, value_name = "WORDS", default_value = launcher::SSH, value_parser = words, requires = "hosts")]
@@ -122,7 +126,8 @@ Examples:
   longshore run --hostfile hosts -n 8 --output logs ./prog     a file for the output of each rank
   longshore run -n 4 --timeout 60 --stacks ./prog     where each rank hangs, if it takes a minute
   longshore run --host a:2,b:2 -n 4 ./prog     on two hosts, by ssh, which must not ask for a password
-  longshore run --host a:2,b:2 --start 'ip netns exec' -n 4 ./prog     in two network namespaces";
+  longshore run --host a:2,b:2 --start 'ip netns exec' -n 4 ./prog     in two network namespaces
+  longshore run --host a:2,b:2 --map-by host -n 4 ./prog     ranks 0 and 2 on a, 1 and 3 on b";
 
 /// Starts ranks on this host for a launcher on another host
 #[derive(clap::Args)]
@@ -195,6 +200,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     let Arguments {
         host: mut hosts,
         hostfile,
+        map_by: mapping,
         start: Words(start),
         agent,
         wdir: folder,
@@ -247,6 +253,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     Ok(Job {
         parts,
         hosts,
+        mapping,
         start,
         agent,
         folder,
@@ -341,6 +348,10 @@ fn suggestion(option: &str) -> Option<String> {
     match option.split('=').next() {
         _ if glued.is_some_and(|n| n.parse::<u32>().is_ok()) => Some(format!("-n {}", glued?)),
         Some("-np" | "--np" | "--n" | "--ranks") => Some("-n".to_owned()),
+        Some("-rr" | "-bynode" | "--bynode") => Some("--map-by host".to_owned()),
+        Some("-ppn" | "-perhost" | "-npernode" | "--npernode") => {
+            Some("--host NAME:N, or NAME:N in the lines of --hostfile".to_owned())
+        }
         _ => match option.strip_prefix("-x") {
             Some(variable) => Some(format!("-x {variable}")),
             None => similar(option),

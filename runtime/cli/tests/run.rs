@@ -30,8 +30,8 @@ use std::time::{Duration, Instant};
 use longshore::job::{Activity, Environment};
 use longshore_transport::{Cause, JobState, RankState, Segment};
 use roles::{
-    alone, barrier, children, circle, conflict, exit, fatal, fences, full, idle, join, leave,
-    leave_slowly, locks, signals, unfreed,
+    alone, barrier, beside, children, circle, conflict, exit, fatal, fences, full, idle, join,
+    leave, leave_slowly, locks, signals, unfreed,
 };
 use support::program::write_program;
 use support::{HANG, run, sh};
@@ -42,6 +42,7 @@ fn rank() {
     let Ok(role) = std::env::var("ROLE") else { return };
     match role.as_str() {
         "barrier" => return barrier(),
+        "beside" => return beside(),
         "circle" => return circle(),
         "conflict" => return conflict(),
         "fences" => return fences(),

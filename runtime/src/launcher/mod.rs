@@ -38,6 +38,7 @@ mod fuzzing;
 mod guard;
 mod limits;
 mod local;
+mod mapping;
 mod message;
 mod output;
 mod plan;
@@ -61,6 +62,7 @@ pub use binding::{Binding, Processors};
 pub use fuzzing::Launcher;
 pub use guard::{Control, guarded, is_ignored};
 pub use limits::Limits;
+pub use mapping::Mapping;
 
 use crate::job::{Checking, OnDeath, Progress, Routes};
 pub use crate::observe::{Report, Stats};
@@ -89,8 +91,10 @@ pub const WATCHDOG: Duration = Duration::from_secs(10);
 pub struct Job {
     /// The programs. Ranks are numbered across them in this order.
     pub parts: Vec<Part>,
-    /// The hosts, which the ranks fill in this order. If empty, all ranks run on this host.
+    /// The hosts. If empty, all ranks run on this host.
     pub hosts: Vec<Host>,
+    /// The order in which ranks are assigned to the hosts.
+    pub mapping: Mapping,
     /// The words of the start command, such as `ip netns exec`; if empty, [`SSH`]. The launcher
     /// appends the host's name and the agent's words. The command must pass standard input and
     /// output through, and need not pass anything else. Only for [`SSH`] does the launcher quote

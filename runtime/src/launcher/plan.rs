@@ -1,4 +1,4 @@
-//! Assigns the ranks of a job to hosts, and composes the orders for each host.
+//! Composes the orders for each host of a job.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use super::message::{JournalOrder, Member, Orders, Program};
-use super::{Error, Job, Part, Wrap};
+use super::{Job, Part, Wrap};
 use crate::hosts::Hosts;
 use crate::job::{Secret, env};
 
@@ -97,21 +97,6 @@ fn under(wrap: &Wrap, program: &Program) -> Program {
         arguments: words.collect(),
         environment: program.environment.clone(),
     }
-}
-
-/// Assigns ranks to hosts. Each host takes the next ranks until it is full.
-pub(super) fn place_ranks(job: &Job, size: u32) -> Result<Hosts, Error> {
-    if job.hosts.is_empty() {
-        return Ok(Hosts::one());
-    }
-    let room = job.hosts.iter().fold(0u32, |room, host| room.saturating_add(host.ranks));
-    if room < size {
-        return Err(Error::Room { ranks: size, room });
-    }
-    let of = (0..)
-        .zip(&job.hosts)
-        .flat_map(|(number, host)| std::iter::repeat_n(number, host.ranks.min(size) as usize));
-    Ok(Hosts::new(of.take(size as usize).collect()))
 }
 
 /// The representation that rank `index` of a part emulates, counted from the part's first rank.

@@ -20,9 +20,10 @@ use nix::sys::signal::Signal;
 
 use super::guard::{Control, to_forward};
 use super::local::{LocalRanks, LocalSource};
+use super::mapping::place_ranks;
 use super::message::{Command, Event, JournalOrder};
 use super::output::{Lines, OutputStream, Queue};
-use super::plan::{orders, place_ranks};
+use super::plan::orders;
 use super::process::Descriptors;
 use super::remote::{RemoteRanks, RemoteSource};
 use super::server::{Answer, Server, Standing};
@@ -143,7 +144,7 @@ impl<'a> Supervisor<'a> {
             size => size.unwrap_or(u32::MAX), // refused by `Geometry::new`
         };
         Geometry::new(size, RING)?; // refuses a size before any list gets that long
-        let placement = place_ranks(job, size)?;
+        let placement = place_ranks(&job.hosts, job.mapping, size)?;
         let parts: Vec<u32> = (0..)
             .zip(&job.parts)
             .flat_map(|(number, part)| std::iter::repeat_n(number, part.ranks as usize))
@@ -181,15 +182,14 @@ impl<'a> Supervisor<'a> {
             hosts.push(HostRanks::Local(local));
         } else {
             let descriptors = Descriptors::allow(job.hosts.len())?;
-            for (number, host) in (0..).zip(&job.hosts) {
-                // Ranks fill the hosts in order, so the last hosts may have none.
-                if placement.of(size - 1) >= number {
-                    let mut remote = RemoteRanks::start(job, host, &orders(number)?, descriptors)?;
-                    if gatherer.traces() {
-                        remote.ask_for_clock();
-                    }
-                    hosts.push(HostRanks::Remote(Box::new(remote)));
+            // The first rank of a host precedes those of later hosts, so the last hosts may have none.
+            let last = (0..size).map(|rank| placement.of(rank)).max();
+            for (number, host) in (0..=last.unwrap_or(0)).zip(&job.hosts) {
+                let mut remote = RemoteRanks::start(job, host, &orders(number)?, descriptors)?;
+                if gatherer.traces() {
+                    remote.ask_for_clock();
                 }
+                hosts.push(HostRanks::Remote(Box::new(remote)));
             }
         }
         let now = Instant::now();
@@ -199,7 +199,7 @@ impl<'a> Supervisor<'a> {
             job,
             control,
             ranks,
-            server: Server::new(parts, &placement.counts(size)),
+            server: Server::new(parts, &placement),
             input: (!job.hosts.is_empty()).then_some(input),
             hosts,
             placement,
