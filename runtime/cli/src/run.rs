@@ -10,7 +10,9 @@ use std::time::Duration;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches};
 use longshore::job::{Checking, OnDeath, Progress, Routes, env};
-use longshore::launcher::{self, Control, Job, Report, Stats};
+use longshore::launcher::{
+    self, Control, Job, Output, Patience, Placement, Recording, Report, Settings, Stats,
+};
 
 use crate::hosts;
 use crate::representation::Representations;
@@ -213,7 +215,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         watchdog,
         stacks,
         on_death,
-        route,
+        route: routes,
         fabric,
         adversary,
         progress,
@@ -244,7 +246,6 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         let variable = (OsString::from(env::FABRIC), OsString::from(provider));
         parts.iter_mut().for_each(|part| part.environment.push(variable.clone()));
     }
-    let routes = route;
     // The words name a longshore, whose hidden subcommand `agent` serves.
     let agent = agent.map_or_else(Vec::new, |Words(mut words)| {
         words.push("agent".into());
@@ -252,31 +253,23 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     });
     Ok(Job {
         parts,
-        hosts,
-        mapping,
-        start,
-        agent,
-        folder,
-        binding,
-        verbose,
-        label,
-        output,
         wraps,
-        timeout,
-        on_death,
-        routes,
-        adversary,
-        progress,
-        check,
-        stats: stats.map(|path| match path.extension() {
-            _ if path.as_os_str() == "-" => Stats::Screen,
-            Some(extension) if extension == "json" => Stats::Report(path, json),
-            _ => Stats::File(path),
-        }),
-        trace,
-        watchdog,
-        stacks,
+        folder,
+        placement: Placement { hosts, mapping, start, agent, binding },
+        settings: Settings { on_death, routes, adversary, progress, check },
+        output: Output { verbose, label, folder: output },
+        recording: Recording { stats: stats.map(destination), trace },
+        patience: Patience { timeout, watchdog, stacks },
     })
+}
+
+/// Where the counters go, by the argument of --stats.
+fn destination(path: PathBuf) -> Stats {
+    match path.extension() {
+        _ if path.as_os_str() == "-" => Stats::Screen,
+        Some(extension) if extension == "json" => Stats::Report(path, json),
+        _ => Stats::File(path),
+    }
 }
 
 /// All counters of a job as JSON.

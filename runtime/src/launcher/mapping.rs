@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-use super::{Error, Host};
+use super::Error;
 use crate::hosts::Hosts;
 
 /// The order in which ranks are assigned to hosts. Each host takes as many as it has room for.
@@ -45,15 +45,16 @@ impl Display for Mapping {
     }
 }
 
-/// Assigns ranks to `hosts`, or all of them to this host if there are none.
+/// Assigns ranks to hosts that take at most `rooms` ranks, or all of them to this host if there are
+/// none.
 ///
 /// # Errors
 /// The hosts have no room for all ranks.
-pub(super) fn place_ranks(hosts: &[Host], mapping: Mapping, size: u32) -> Result<Hosts, Error> {
-    if hosts.is_empty() {
+pub(super) fn place_ranks(rooms: &[u32], mapping: Mapping, size: u32) -> Result<Hosts, Error> {
+    if rooms.is_empty() {
         return Ok(Hosts::one());
     }
-    let room = hosts.iter().fold(0u32, |room, host| room.saturating_add(host.ranks));
+    let room = rooms.iter().fold(0u32, |room, more| room.saturating_add(*more));
     if room < size {
         return Err(Error::Room { ranks: size, room });
     }
@@ -62,7 +63,7 @@ pub(super) fn place_ranks(hosts: &[Host], mapping: Mapping, size: u32) -> Result
         Mapping::Core => size,
         Mapping::Host => 1,
     };
-    let mut left: Vec<u32> = hosts.iter().map(|host| host.ranks).collect();
+    let mut left = rooms.to_vec();
     let mut of = Vec::new();
     while of.len() < size as usize {
         for (number, left) in (0..).zip(&mut left) {
@@ -78,10 +79,8 @@ pub(super) fn place_ranks(hosts: &[Host], mapping: Mapping, size: u32) -> Result
 mod tests {
     use super::*;
 
-    fn placed(ranks: &[u32], mapping: Mapping, size: u32) -> Vec<u32> {
-        let host = |&ranks: &u32| Host { name: "a".into(), ranks };
-        let hosts: Vec<_> = ranks.iter().map(host).collect();
-        let placed = place_ranks(&hosts, mapping, size).unwrap();
+    fn placed(rooms: &[u32], mapping: Mapping, size: u32) -> Vec<u32> {
+        let placed = place_ranks(rooms, mapping, size).unwrap();
         (0..size).map(|rank| placed.of(rank)).collect()
     }
 
@@ -102,9 +101,8 @@ mod tests {
 
     #[test]
     fn ranks_without_a_place_are_refused() {
-        let hosts = [Host { name: "a".into(), ranks: 3 }];
         for mapping in [Mapping::Core, Mapping::Host] {
-            let error = place_ranks(&hosts, mapping, 4).unwrap_err().to_string();
+            let error = place_ranks(&[3], mapping, 4).unwrap_err().to_string();
             assert!(error.starts_with("the job has 4 ranks, but its hosts take only 3"), "{error}");
         }
     }

@@ -23,21 +23,21 @@ pub(super) fn orders(
     secret: &Secret,
     journal: Option<JournalOrder>,
 ) -> io::Result<Orders> {
-    let is_away = !job.hosts.is_empty();
+    let is_away = !job.placement.hosts.is_empty();
     let mut environment: Vec<(OsString, OsString)> = Vec::new();
     let mut set = |name: &str, value: String| environment.push((name.into(), value.into()));
-    set(env::ROUTE, job.routes.to_string());
-    set(env::ON_DEATH, job.on_death.to_string());
+    set(env::ROUTE, job.settings.routes.to_string());
+    set(env::ON_DEATH, job.settings.on_death.to_string());
     if is_away {
         set(env::HOSTS, hosts.to_text(size));
     }
-    if let Some(seed) = job.adversary {
+    if let Some(seed) = job.settings.adversary {
         set(env::ADVERSARY, seed.to_string());
     }
-    if let Some(progress) = job.progress {
+    if let Some(progress) = job.settings.progress {
         set(env::PROGRESS, progress.to_string());
     }
-    if let Some(check) = job.check {
+    if let Some(check) = job.settings.check {
         set(env::CHECK, check.to_string());
     }
     // Ranks that the launcher starts itself inherit its whole environment.
@@ -82,9 +82,9 @@ pub(super) fn orders(
         environment,
         secret: secret.clone(),
         folder,
-        binding: job.binding.clone(),
-        notes: job.watchdog.map(|patience| (patience / 4).min(NOTES)),
-        stacks: job.stacks,
+        binding: job.placement.binding.clone(),
+        notes: job.patience.watchdog.map(|patience| (patience / 4).min(NOTES)),
+        stacks: job.patience.stacks,
         journal,
     })
 }

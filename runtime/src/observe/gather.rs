@@ -18,9 +18,10 @@ const ROOM: u32 = 64 << 20;
 /// Where the counters of a job go.
 ///
 /// ```
-/// use longshore::launcher::{Job, Stats};
+/// use longshore::launcher::{Job, Recording, Stats};
 ///
-/// let job = Job { stats: Some(Stats::File("stats.json".into())), ..Job::default() };
+/// let stats = Some(Stats::File("stats.json".into()));
+/// let job = Job { recording: Recording { stats, trace: None }, ..Job::default() };
 /// ```
 #[derive(Clone, Debug)]
 pub enum Stats {
