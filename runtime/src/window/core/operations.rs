@@ -20,6 +20,7 @@ use crate::window::check::check;
 use crate::window::claim;
 use crate::window::lane::{Called, Coming, Lane, Value};
 use crate::window::memo::Key;
+use crate::window::observing;
 use crate::window::operation::{Action, Holders, Operation, Side};
 use crate::window::path::{self, Progress, fast, paged};
 use crate::window::peers::Target;
@@ -44,7 +45,53 @@ impl Core {
         if fast::transfer(parts, action, memory, what, target, at, count, target_type).is_some() {
             return Ok(());
         }
-        self.transfer_otherwise(action, memory, what, target, displacement, count, target_type)
+        if parts.observed().is_none() {
+            return self.transfer_otherwise(
+                action,
+                memory,
+                what,
+                target,
+                displacement,
+                count,
+                target_type,
+            );
+        }
+        match observing::count_copy(parts, action, memory, &what, target, at, count, target_type) {
+            true => Ok(()),
+            false => self.transfer_observed(
+                action,
+                memory,
+                what,
+                target,
+                displacement,
+                count,
+                target_type,
+            ),
+        }
+    }
+
+    /// As [`transfer_otherwise`](Core::transfer_otherwise), in a window that is observed.
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline(never)]
+    #[track_caller]
+    fn transfer_observed(
+        &self,
+        action: Action,
+        span: Span,
+        what: What<'_>,
+        target: i32,
+        at: i64,
+        count: i64,
+        target_type: TargetType<'_>,
+    ) -> Result<()> {
+        let parts = &self.parts;
+        if let (Some(observed), TargetType::Own(own)) = (parts.observed(), target_type) {
+            let caller = Location::caller();
+            if observed.copy(parts, action, span, what, target, at, count, own, caller).is_some() {
+                return Ok(());
+            }
+        }
+        self.transfer_otherwise(action, span, what, target, at, count, target_type)
     }
 
     #[allow(clippy::too_many_arguments)] // MPI's
@@ -61,12 +108,6 @@ impl Core {
         target_type: TargetType<'_>,
     ) -> Result<()> {
         let (parts, at) = (&self.parts, displacement);
-        if let (Some(observed), TargetType::Own(own)) = (parts.observed(), target_type) {
-            let caller = Location::caller();
-            if observed.copy(parts, action, span, what, target, at, count, own, caller).is_some() {
-                return Ok(());
-            }
-        }
         if let Some(to) = fast::unlocked(parts, target) {
             let again =
                 move || fast::transfer(parts, action, span, what, target, at, count, target_type);
