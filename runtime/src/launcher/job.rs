@@ -1,8 +1,10 @@
 //! A job and the options of its launch. Options that change together are one part of the job.
 
 use std::ffi::OsString;
+use std::fmt::{self, Display, Formatter};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::{Binding, Mapping, Stats};
@@ -105,9 +107,53 @@ pub struct Patience {
     /// The time that ranks may spend in one call without progress before the launcher reports which
     /// rank waits for which; `None`: no reports.
     pub watchdog: Option<Duration>,
-    /// Whether a timeout and a report of the watchdog print the stacks of all ranks. A debugger of
-    /// the host reads them (gdb or eu-stack), and stops each rank meanwhile.
-    pub stacks: bool,
+    /// When the launcher prints the stacks of ranks.
+    pub stacks: Stacks,
+}
+
+/// When the launcher prints the stacks of ranks. A debugger of the host reads them (gdb or
+/// eu-stack), and stops each rank meanwhile.
+///
+/// ```
+/// use longshore::launcher::Stacks;
+///
+/// assert_eq!("off".parse(), Ok(Stacks::Off));
+/// assert_eq!(Stacks::default(), Stacks::Timeout);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stacks {
+    /// Never.
+    Off,
+    /// After a timeout, when the job is about to end: those of some ranks, within seconds, if the
+    /// host has a debugger.
+    #[default]
+    Timeout,
+    /// After a timeout and after each report of the watchdog: those of all ranks. Without a
+    /// debugger, the state of each thread.
+    All,
+}
+
+impl FromStr for Stacks {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Stacks, String> {
+        match word {
+            "off" => Ok(Stacks::Off),
+            "timeout" => Ok(Stacks::Timeout),
+            "all" => Ok(Stacks::All),
+            _ => Err("expected off, timeout or all".to_owned()),
+        }
+    }
+}
+
+impl Display for Stacks {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stacks::Off => "off",
+            Stacks::Timeout => "timeout",
+            Stacks::All => "all",
+        })
+    }
 }
 
 /// A host and the number of ranks that it takes.

@@ -393,12 +393,11 @@ impl LocalRanks {
             }
             Command::Input(bytes) => self.input.waiting.extend_from_slice(&bytes),
             Command::Taken(_) | Command::Clock(_) => {} // the agent's tasks
-            Command::Stacks => {
-                let living = self
-                    .ranks
-                    .iter()
-                    .filter_map(|rank| Some((rank.rank, rank.process.as_ref()?.pid())));
-                self.stacks.ask(living);
+            Command::Stacks { ranks, states } => {
+                let asked = self.ranks.iter().filter(|rank| ranks.contains(&rank.rank));
+                let living =
+                    asked.filter_map(|rank| Some((rank.rank, rank.process.as_ref()?.pid())));
+                self.stacks.ask(living, states);
             }
         }
     }

@@ -61,7 +61,7 @@ pub use binding::{Binding, Processors};
 #[cfg(fuzzing)]
 pub use fuzzing::Launcher;
 pub use guard::{Control, guarded, is_ignored};
-pub use job::{Host, Job, Output, Part, Patience, Placement, Recording, Settings, Wrap};
+pub use job::{Host, Job, Output, Part, Patience, Placement, Recording, Settings, Stacks, Wrap};
 pub use limits::Limits;
 pub use mapping::Mapping;
 

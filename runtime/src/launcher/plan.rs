@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use super::message::{JournalOrder, Member, Orders, Program};
-use super::{Job, Part, Wrap};
+use super::{Job, Part, Stacks, Wrap};
 use crate::hosts::Hosts;
 use crate::job::{Secret, env};
 
@@ -84,7 +84,7 @@ pub(super) fn orders(
         folder,
         binding: job.placement.binding.clone(),
         notes: job.patience.watchdog.map(|patience| (patience / 4).min(NOTES)),
-        stacks: job.patience.stacks,
+        stacks: job.patience.stacks != Stacks::Off,
         journal,
     })
 }

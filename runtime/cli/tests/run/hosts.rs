@@ -263,7 +263,7 @@ fn statuses_deaths_and_timeouts_are_reported_from_hosts() {
         139,
         &["longshore: rank 2 (sh) on host 2 was killed by SIGSEGV, before init; ending the other 2 ranks"],
     );
-    on_hosts(&["-n", "2", "--timeout", "0.5"], "trap '' TERM; sleep 60; sleep 60").expect(
+    on_hosts(&["-n", "2", "--timeout", "0.5", "--stacks=off"], "trap '' TERM; sleep 60; sleep 60").expect(
         124,
         &["longshore: the job took longer than 0.5 s; ending rank 0 (before init), rank 1 (before init)"],
     );
