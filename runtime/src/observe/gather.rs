@@ -132,7 +132,8 @@ impl Gatherer {
             out.flush().map_err(|error| (path.clone(), error))?;
             if self.dropped > 0 {
                 told = format!(
-                    "longshore: the trace lacks {} events, for which {} MiB of a rank had no room\n",
+                    "longshore: the trace lacks {} events, which had no room: a rank records at most {} MiB, and the ranks of a \
+                     host an eighth of their control group's memory\n",
                     self.dropped,
                     ROOM >> 20
                 );

@@ -30,6 +30,36 @@ pub fn barrier() {
     rank.finalize().unwrap();
 }
 
+/// Rank 1 takes memory without end.
+pub fn greedy() {
+    let rank = longshore::init().unwrap();
+    if rank.world().rank() == 1 {
+        let mut all = Vec::new();
+        for _ in 0..1024 {
+            all.push(std::hint::black_box(vec![1u8; 1 << 20]));
+        }
+    }
+    rank.world().barrier().unwrap();
+    rank.finalize().unwrap();
+}
+
+/// The ranks put so often that their events fill more than the memory of a small control group.
+pub fn talkative() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), longshore::Info::default());
+    let mut window = longshore::Window::allocate(world, 8, 1, &info).unwrap();
+    let byte = rank.type_of::<u8>().unwrap();
+    let next = (world.rank() + 1) % world.size();
+    for _ in 0..200 {
+        let puts = |epoch: &longshore::Epoch| {
+            (0..1000).try_for_each(|at| epoch.put(&[1u8], next, at % 8, 1, &byte))
+        };
+        window.fence(puts).unwrap();
+    }
+    window.free().unwrap();
+    rank.finalize().unwrap();
+}
+
 /// The ranks of each host share a window, and all ranks put to each other.
 pub fn beside() {
     let rank = longshore::init().unwrap();
