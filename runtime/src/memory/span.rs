@@ -257,7 +257,7 @@ impl Span {
 
     /// Its first byte and its length, if that byte is at displacement 0.
     #[inline(always)]
-    pub(crate) fn from_zero(self) -> Option<(*mut u8, u64)> {
+    pub(crate) fn at_zero(self) -> Option<(*mut u8, u64)> {
         (self.origin == 0).then_some((self.start, self.len))
     }
 

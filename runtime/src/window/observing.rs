@@ -31,7 +31,7 @@ pub(super) fn count_copy(
     target_type: TargetType<'_>,
 ) -> bool {
     let TargetType::Own(own) = target_type else { return false };
-    let Some((place, len)) = memory.from_zero() else { return false };
+    let Some((place, len)) = memory.at_zero() else { return false };
     if !what.is_plain(count as u64, own.compiled()) {
         return false;
     }

@@ -387,7 +387,7 @@ impl Core {
             }
             let result = Keeper::owner(&ticket);
             let holders = Holders { origin: Keeper::Lender, result };
-            self.issue(operation, holders, Some(ticket))
+            self.issue(operation, holders, Some(ticket), caller)
         })?;
         match (progress, self.parts.peers().get(target)) {
             (Some(Progress::Started), Some(to)) => {
@@ -431,21 +431,21 @@ impl Core {
     #[track_caller]
     pub(in crate::window) fn operate(&self, operation: Operation<'_>) -> Result<()> {
         match self.parts.observed() {
-            None => self.attempt(operation).map(drop),
+            None => self.attempt(operation, Location::caller()).map(drop),
             Some(_) => self.operate_observed(operation),
         }
     }
 
+    /// The program's line is an argument here and below, since closures don't pass it on.
     #[inline(always)]
-    #[track_caller]
-    fn attempt(&self, operation: Operation<'_>) -> Result<Option<Progress>> {
+    fn attempt(&self, operation: Operation<'_>, caller: Caller) -> Result<Option<Progress>> {
         match path::again(&self.parts, &operation, None) {
             Some(Progress::Done) => Ok(Some(Progress::Done)),
             Some(progress) => {
-                self.note_site(operation.target, Location::caller());
+                self.note_site(operation.target, caller);
                 Ok(Some(progress))
             }
-            None => self.issue(operation, Holders::lenders(), None),
+            None => self.issue(operation, Holders::lenders(), None, caller),
         }
     }
 
@@ -453,7 +453,8 @@ impl Core {
     #[inline(never)]
     #[track_caller]
     fn operate_observed(&self, operation: Operation<'_>) -> Result<()> {
-        self.counted(&operation, Location::caller(), || self.attempt(operation)).map(drop)
+        let caller = Location::caller();
+        self.counted(&operation, caller, || self.attempt(operation, caller)).map(drop)
     }
 
     /// Issues an operation, and lets the observer count it if there is one.
@@ -475,16 +476,15 @@ impl Core {
 
     /// An operation with all its checks, and a ticket if it is waited for by itself. `None` for
     /// PROC_NULL, on which there is nothing to do.
-    #[track_caller]
     fn issue(
         &self,
         operation: Operation<'_>,
         holders: Holders,
         ticket: Option<Arc<Ticket>>,
+        caller: Caller,
     ) -> Result<Option<Progress>> {
         let (parts, call, rank) = (&self.parts, operation.call, operation.target);
         let process = parts.process();
-        let caller = Location::caller();
         self.called(caller);
         self.note(operation.action.activity(), rank);
         let mut bytes = None;
@@ -518,8 +518,9 @@ impl Core {
         holders: Holders,
         ticket: &Arc<Ticket>,
     ) -> Result<()> {
-        let issue = || self.issue(operation, holders, Some(ticket.clone()));
-        match self.counted(&operation, Location::caller(), issue)? {
+        let caller = Location::caller();
+        let issue = || self.issue(operation, holders, Some(ticket.clone()), caller);
+        match self.counted(&operation, caller, issue)? {
             Some(Progress::Started | Progress::Accessed) => Ok(()),
             _ => {
                 ticket.settle();
