@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use longshore::job::{Routes, env};
-use longshore::launcher::{self, Binding, Control, Host, Job, Part};
+use longshore::launcher::{self, Binding, Control, Host, Job, Part, Patience, Placement, Settings};
 
 use crate::case::{Bench, Case};
 use crate::row::{Answer, Gap, Outcome, Refusal, Row};
@@ -270,14 +270,13 @@ impl Ours {
         // Long enough for every case, so only a hang reaches it.
         let each = |case: &Case| 5 * u64::from(case.rounds.div_ceil(41));
         let timeout = Some(Duration::from_secs(30 + cases.iter().map(each).sum::<u64>()));
+        // The ranks pin themselves.
+        let binding = Some(Binding::None);
         let job = Job {
             parts: vec![part],
-            hosts: all,
-            start,
-            // The ranks pin themselves.
-            binding: Some(Binding::None),
-            routes: route,
-            timeout,
+            placement: Placement { hosts: all, start, binding, ..Placement::default() },
+            settings: Settings { routes: route, ..Settings::default() },
+            patience: Patience { timeout, ..Patience::default() },
             ..Job::default()
         };
         let status = launcher::run(&job, &Control::none())?;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use longshore::job::Routes;
-use longshore::launcher::{Control, Job, Part, run};
+use longshore::launcher::{Control, Job, Part, Patience, Settings, run};
 use longshore_examples::shipments::Shipments;
 
 /// The jobs that every example runs as, by the representations of their ranks. One job has only
@@ -40,7 +40,9 @@ fn play(program: &str, arguments: &[&Path]) {
                 ..Part::new(program)
             };
             let timeout = Some(std::time::Duration::from_secs(120));
-            let job = Job { parts: vec![part], routes, timeout, ..Job::default() };
+            let settings = Settings { routes, ..Settings::default() };
+            let patience = Patience { timeout, ..Patience::default() };
+            let job = Job { parts: vec![part], settings, patience, ..Job::default() };
             assert_eq!(run(&job, &Control::none()).unwrap(), 0, "{program} on {archs:?}, {routes}");
         }
     }

@@ -1,5 +1,6 @@
 //! The assignment of a job's ranks to hosts. Ranks on the same host share a segment.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The host of each rank. Host numbers serve only to tell hosts apart.
@@ -21,27 +22,48 @@ impl Hosts {
         Hosts { of: several.then(|| of.into()) }
     }
 
-    /// Parses the number of ranks on each host, in the order of ranks: `4,4`. Returns `None` if the
-    /// text is malformed or the sum isn't `size`.
+    /// Parses runs of consecutive ranks on one host: `4,4`, or `1,1,2@0`. A run is its number of
+    /// ranks, and `@` with the host's number. Without a number, it is on the next host, which no
+    /// run before it is on. Returns `None` if the text is malformed, if a number is that of a later
+    /// host, or if the sum isn't `size`.
     pub(crate) fn parse(text: &str, size: u32) -> Option<Hosts> {
-        let mut of = Vec::new();
-        for (host, count) in (0..).zip(text.split(',')) {
+        let (mut of, mut known) = (Vec::new(), 0);
+        for run in text.split(',') {
+            let (count, host) = match run.split_once('@') {
+                Some((count, host)) => (count, host.parse().ok().filter(|&host| host < known)?),
+                None => (run, known),
+            };
+            known = known.max(host + 1);
             let count = count.parse::<u32>().ok().filter(|&count| count <= size)?;
             of.extend(std::iter::repeat_n(host, count as usize));
         }
         (of.len() == size as usize).then(|| Hosts::new(of))
     }
 
-    /// The number of ranks on each host, for `size` ranks. Ranks of a host must be consecutive.
-    pub(crate) fn counts(&self, size: u32) -> Vec<u32> {
-        let of: Vec<_> = (0..size).map(|rank| self.of(rank)).collect();
-        of.chunk_by(|a, b| a == b).map(|run| run.len() as u32).collect()
+    /// The hosts of `size` ranks as text for [`parse`](Hosts::parse), which numbers hosts in the
+    /// order of their first ranks.
+    pub(crate) fn to_text(&self, size: u32) -> String {
+        let mut known = 0;
+        let runs = self.runs(size).into_iter().map(|(host, count)| match host < known {
+            true => format!("{count}@{host}"),
+            false => {
+                known = host + 1;
+                count.to_string()
+            }
+        });
+        runs.collect::<Vec<_>>().join(",")
     }
 
-    /// The numbers of [`counts`](Hosts::counts) as text for [`parse`](Hosts::parse).
-    pub(crate) fn to_text(&self, size: u32) -> String {
-        let counts: Vec<_> = self.counts(size).iter().map(u32::to_string).collect();
-        counts.join(",")
+    /// The runs of consecutive ranks on one host, for `size` ranks: the host and the number of
+    /// ranks. Hosts are numbered in the order of their first ranks.
+    pub(crate) fn runs(&self, size: u32) -> Vec<(u32, u32)> {
+        let mut numbers = HashMap::new();
+        let mut number = |host| {
+            let next = numbers.len() as u32;
+            *numbers.entry(host).or_insert(next)
+        };
+        let of: Vec<_> = (0..size).map(|rank| number(self.of(rank))).collect();
+        of.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect()
     }
 
     /// The number of ranks, if they are on several hosts; otherwise 0.
@@ -79,9 +101,23 @@ mod tests {
         let hosts = Hosts::new(vec![4, 4, 7, 4]);
         assert!(hosts.share(0, 3) && !hosts.share(0, 2) && !hosts.is_one());
         assert_eq!((hosts.count_beside(3, 4), hosts.count_beside(2, 4)), (3, 1));
-        assert_eq!(Hosts::new(vec![1, 1, 3]).to_text(3), "2,1");
+        let texts = [
+            (vec![1, 1, 3], "2,1"),
+            (vec![0, 1, 0, 1, 1], "1,1,1@0,2@1"),
+            (vec![5, 2, 2, 7, 5], "1,2,1,1@0"),
+            (vec![6, 6], "2"),
+        ];
+        for (of, text) in texts {
+            let (size, hosts) = (of.len() as u32, Hosts::new(of));
+            assert_eq!(hosts.to_text(size), text);
+            let parsed = Hosts::parse(text, size).unwrap();
+            assert_eq!(parsed.runs(size), hosts.runs(size), "{text}");
+        }
         assert_eq!(Hosts::parse("2,1", 3), Some(Hosts::new(vec![0, 0, 1])));
-        for wrong in ["", "2,2", "2,x", "-1,4", "3,", "4000000000,1"] {
+        assert_eq!(Hosts::parse("1,1@0,1", 3), Some(Hosts::new(vec![0, 0, 1])));
+        let wrong =
+            ["", "2,2", "2,x", "-1,4", "3,", "4000000000,1", "2,1@1", "1@0,2", "2,1@", "2,1@-1"];
+        for wrong in wrong {
             assert_eq!(Hosts::parse(wrong, 3), None, "{wrong}");
         }
         assert!(Hosts::new(vec![3, 3]).is_one());

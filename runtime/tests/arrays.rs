@@ -6,7 +6,7 @@ mod support;
 use std::time::Duration;
 
 use longshore::job::Routes;
-use longshore::launcher::{self, Control, Job, Part};
+use longshore::launcher::{self, Control, Job, Part, Patience};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{Architecture, Class, Datatype, Info, Op, Rank, Shipable, Window, arrays::layout};
 use ndarray::{Array1, Array2, Array3, ArrayD, Axis, IxDyn, s};
@@ -86,7 +86,8 @@ fn views_are_sent_between_processes() {
             ..Part::new(std::env::current_exe().unwrap())
         };
         let timeout = Some(Duration::from_secs(60));
-        let job = Job { parts: vec![part], timeout, ..Job::default() };
+        let patience = Patience { timeout, ..Patience::default() };
+        let job = Job { parts: vec![part], patience, ..Job::default() };
         assert_eq!(launcher::run(&job, &Control::none()).unwrap(), 0);
     }
 }

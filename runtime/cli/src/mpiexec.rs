@@ -6,6 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use clap::CommandFactory;
 
+use crate::hosts;
+
 /// Makes the command line of `longshore run` of one of `mpiexec`. Options that only `longshore run`
 /// has stay as they are.
 pub fn translate(words: Vec<OsString>) -> Vec<OsString> {
@@ -44,6 +46,7 @@ impl Part {
     fn parse(words: &[OsString]) -> Part {
         let mut part = Part::default();
         let mut words = words.iter().cloned();
+        let mut per_host = None;
         while let Some(word) = words.next() {
             if !word.as_bytes().starts_with(b"-") {
                 part.program.push(word);
@@ -62,6 +65,12 @@ impl Part {
                         list.map_or(cores.clone(), OsString::from)
                     });
                     part.take("--bind", cores);
+                }
+                Some("-map-by" | "--map-by") => part.map_by(words.next()),
+                Some("-rr" | "-bynode" | "--bynode") => part.map_by(Some("node".into())),
+                Some("-byslot" | "--byslot") => part.map_by(Some("slot".into())),
+                Some("-ppn" | "-perhost" | "-npernode" | "--npernode") => {
+                    per_host = words.next().map(|count| (word, count));
                 }
                 // Permissions that nobody needs here.
                 Some("--oversubscribe" | "--allow-run-as-root") => {}
@@ -84,7 +93,43 @@ impl Part {
                 }
             }
         }
+        if let Some((option, count)) = per_host {
+            part.give_room(option, count);
+        }
         part
+    }
+
+    /// Takes the order in which another launcher assigns ranks. An order that `longshore run`
+    /// doesn't have stays as it is, and is refused there.
+    fn map_by(&mut self, order: Option<OsString>) {
+        let translated = match order.as_ref().and_then(|order| order.to_str()) {
+            Some("node") => Some("host".into()),
+            Some("slot" | "hwthread") => Some("core".into()),
+            _ => order,
+        };
+        self.take("--map-by", translated);
+    }
+
+    /// Gives each host of the job room for `count` ranks. Without hosts all ranks are on this one.
+    /// An option beside a file of hosts stays as it is, and is refused by `longshore run`.
+    fn give_room(&mut self, option: OsString, count: OsString) {
+        if self.options.iter().any(|word| word == "--hostfile") {
+            return self.options.extend([option, count]);
+        }
+        let Some(at) = self.options.iter().position(|word| word == "--host") else { return };
+        let Some(hosts) = self.options.get_mut(at + 1) else { return };
+        let with_room = |host: &str| {
+            let name = hosts::host(host).map(|host| host.name.to_string_lossy().into_owned());
+            // A wrong name stays as it is, and is refused by `longshore run`.
+            let name = name.unwrap_or_else(|_| host.to_owned());
+            let (user, address) = name.split_at(name.rfind('@').map_or(0, |at| at + 1));
+            match address.contains(':') {
+                true => format!("{user}[{address}]:{}", count.to_string_lossy()),
+                false => format!("{user}{address}:{}", count.to_string_lossy()),
+            }
+        };
+        let names = hosts.to_string_lossy();
+        *hosts = names.split(',').map(with_room).collect::<Vec<_>>().join(",").into();
     }
 
     fn take(&mut self, option: &str, value: Option<OsString>) {
@@ -142,6 +187,12 @@ mod tests {
                 "--allow-run-as-root --bind-to none --oversubscribe -np 2 ./a",
                 "--bind none -n 2 ./a",
             ),
+            ("-host x,y --map-by node -n 4 ./a", "--host x,y --map-by host -n 4 ./a"),
+            ("-rr -hosts x,y -n 2 ./a", "--map-by host --host x,y -n 2 ./a"),
+            ("--map-by slot ./a", "--map-by core ./a"),
+            ("-ppn 2 -hosts x,me@::1,z:4 ./a", "--host x:2,me@[::1]:2,z:2 ./a"),
+            ("-ppn 2 -n 4 ./a", "-n 4 ./a"),
+            ("-perhost 2 -f hosts ./a", "--hostfile hosts -perhost 2 ./a"),
             ("-np", "-n"),
         ] {
             assert_eq!(translated(given), format!("longshore run {made}"), "{given}");

@@ -10,7 +10,9 @@ use std::time::Duration;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches};
 use longshore::job::{Checking, OnDeath, Progress, Routes, env};
-use longshore::launcher::{self, Control, Job, Report, Stats};
+use longshore::launcher::{
+    self, Control, Job, Output, Patience, Placement, Recording, Report, Settings, Stats,
+};
 
 use crate::hosts;
 use crate::representation::Representations;
@@ -26,13 +28,17 @@ use crate::representation::Representations;
     after_help = AFTER_HELP
 )]
 pub struct Arguments {
-    /// Hosts for the ranks, filled in order with N ranks each (1 by default). Write an IPv6 address
-    /// in brackets: `[::1]:4`. Ranks on several hosts need longshore's cargo feature `fabric`
+    /// Hosts for the ranks, with room for N ranks each (1 by default). Write an IPv6 address in
+    /// brackets: `[::1]:4`. Ranks on several hosts need longshore's cargo feature `fabric`
     #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', value_parser = hosts::host, group = "hosts")]
     host: Vec<launcher::Host>,
     /// File with a host on each line, NAME, NAME:N or NAME slots=N, instead of --host
     #[arg(long, value_name = "FILE", alias = "machinefile", group = "hosts")]
     hostfile: Option<PathBuf>,
+    /// Order in which ranks are assigned to hosts: fill a host before the next (`core`), or go to
+    /// the hosts in turn (`host`)
+    #[arg(long, value_name = "core|host", default_value_t)]
+    map_by: launcher::Mapping,
     /// Command that starts a program on a host, run as WORDS HOST PROGRAM...; it must pass standard
     /// input and output through. Quotes keep words together, as in a shell
     #[arg(long, value_name = "WORDS", default_value = launcher::SSH, value_parser = words, requires = "hosts")]
@@ -68,10 +74,12 @@ pub struct Arguments {
     /// rank computes); 0 disables the report
     #[arg(long, value_name = "SECS", default_value_t = launcher::WATCHDOG.as_secs_f64(), value_parser = patience)]
     watchdog: f64,
-    /// Prints the stacks of all ranks on a timeout and on a report of the watchdog. gdb or eu-stack
-    /// on each host reads them, and stops the rank meanwhile; without one, the state of each thread
-    #[arg(long)]
-    stacks: bool,
+    /// When gdb or eu-stack prints the stacks of ranks: `timeout`, when --timeout ends the job,
+    /// those of at most 16 ranks within 10 s; `all`, then and on each report of the watchdog, those
+    /// of all ranks, which stops each rank for about a second; `off`, never. [default: timeout;
+    /// --stacks alone: all]
+    #[arg(long, value_name = "off|timeout|all", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    stacks: Option<launcher::Stacks>,
     /// Reaction to a rank's death: end the job, or report it through the other ranks' calls
     #[arg(long, value_name = "end|report", default_value_t)]
     on_death: OnDeath,
@@ -120,9 +128,11 @@ Examples:
   longshore run -n 4 --stats=stats.json ./prog     all counters, for a program to read
   longshore run -n 4 --trace job.trace ./prog     then `longshore trace job.trace`
   longshore run --hostfile hosts -n 8 --output logs ./prog     a file for the output of each rank
-  longshore run -n 4 --timeout 60 --stacks ./prog     where each rank hangs, if it takes a minute
+  longshore run -n 4 --timeout 60 ./prog     where each rank hangs, if it takes a minute
+  longshore run -n 4 --stacks ./prog     the same as soon as the watchdog reports a hang
   longshore run --host a:2,b:2 -n 4 ./prog     on two hosts, by ssh, which must not ask for a password
-  longshore run --host a:2,b:2 --start 'ip netns exec' -n 4 ./prog     in two network namespaces";
+  longshore run --host a:2,b:2 --start 'ip netns exec' -n 4 ./prog     in two network namespaces
+  longshore run --host a:2,b:2 --map-by host -n 4 ./prog     ranks 0 and 2 on a, 1 and 3 on b";
 
 /// Starts ranks on this host for a launcher on another host
 #[derive(clap::Args)]
@@ -195,6 +205,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     let Arguments {
         host: mut hosts,
         hostfile,
+        map_by: mapping,
         start: Words(start),
         agent,
         wdir: folder,
@@ -207,7 +218,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         watchdog,
         stacks,
         on_death,
-        route,
+        route: routes,
         fabric,
         adversary,
         progress,
@@ -238,7 +249,6 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         let variable = (OsString::from(env::FABRIC), OsString::from(provider));
         parts.iter_mut().for_each(|part| part.environment.push(variable.clone()));
     }
-    let routes = route;
     // The words name a longshore, whose hidden subcommand `agent` serves.
     let agent = agent.map_or_else(Vec::new, |Words(mut words)| {
         words.push("agent".into());
@@ -246,30 +256,23 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     });
     Ok(Job {
         parts,
-        hosts,
-        start,
-        agent,
-        folder,
-        binding,
-        verbose,
-        label,
-        output,
         wraps,
-        timeout,
-        on_death,
-        routes,
-        adversary,
-        progress,
-        check,
-        stats: stats.map(|path| match path.extension() {
-            _ if path.as_os_str() == "-" => Stats::Screen,
-            Some(extension) if extension == "json" => Stats::Report(path, json),
-            _ => Stats::File(path),
-        }),
-        trace,
-        watchdog,
-        stacks,
+        folder,
+        placement: Placement { hosts, mapping, start, agent, binding },
+        settings: Settings { on_death, routes, adversary, progress, check },
+        output: Output { verbose, label, folder: output },
+        recording: Recording { stats: stats.map(destination), trace },
+        patience: Patience { timeout, watchdog, stacks: stacks.unwrap_or_default() },
     })
+}
+
+/// Where the counters go, by the argument of --stats.
+fn destination(path: PathBuf) -> Stats {
+    match path.extension() {
+        _ if path.as_os_str() == "-" => Stats::Screen,
+        Some(extension) if extension == "json" => Stats::Report(path, json),
+        _ => Stats::File(path),
+    }
 }
 
 /// All counters of a job as JSON.
@@ -341,6 +344,10 @@ fn suggestion(option: &str) -> Option<String> {
     match option.split('=').next() {
         _ if glued.is_some_and(|n| n.parse::<u32>().is_ok()) => Some(format!("-n {}", glued?)),
         Some("-np" | "--np" | "--n" | "--ranks") => Some("-n".to_owned()),
+        Some("-rr" | "-bynode" | "--bynode") => Some("--map-by host".to_owned()),
+        Some("-ppn" | "-perhost" | "-npernode" | "--npernode") => {
+            Some("--host NAME:N, or NAME:N in the lines of --hostfile".to_owned())
+        }
         _ => match option.strip_prefix("-x") {
             Some(variable) => Some(format!("-x {variable}")),
             None => similar(option),

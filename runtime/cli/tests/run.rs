@@ -8,6 +8,8 @@ mod binding;
 mod deaths;
 #[path = "run/hosts.rs"]
 mod hosts;
+#[path = "run/limits.rs"]
+mod limits;
 #[path = "run/observed.rs"]
 mod observed;
 #[path = "run/output.rs"]
@@ -30,8 +32,8 @@ use std::time::{Duration, Instant};
 use longshore::job::{Activity, Environment};
 use longshore_transport::{Cause, JobState, RankState, Segment};
 use roles::{
-    alone, barrier, children, circle, conflict, exit, fatal, fences, full, idle, join, leave,
-    leave_slowly, locks, signals, unfreed,
+    alone, barrier, beside, children, circle, conflict, exit, fatal, fences, full, greedy, idle,
+    join, leave, leave_slowly, locks, signals, talkative, unfreed,
 };
 use support::program::write_program;
 use support::{HANG, run, sh};
@@ -42,9 +44,12 @@ fn rank() {
     let Ok(role) = std::env::var("ROLE") else { return };
     match role.as_str() {
         "barrier" => return barrier(),
+        "beside" => return beside(),
         "circle" => return circle(),
         "conflict" => return conflict(),
         "fences" => return fences(),
+        "greedy" => return greedy(),
+        "talkative" => return talkative(),
         "locks" => return locks(),
         "unfreed" => return unfreed(),
         "full" => return full(),

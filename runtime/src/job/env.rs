@@ -27,8 +27,9 @@ pub const PMIX_LIBRARY: &str = "LONGSHORE_PMIX";
 /// Set if the launcher is `longshore run`. Its PMI-1 server also passes the job's segment on this
 /// host and the job's secret. Without it, the ranks make both themselves.
 pub const LAUNCHER: &str = "LONGSHORE_LAUNCHER";
-/// The number of ranks on each host, in the order of ranks: `4,4`. If absent: all ranks are on this
-/// host.
+/// The hosts of all ranks, as runs of consecutive ranks on one host: `4,4`. A run whose host has
+/// ranks before it names that host by its number from 0: `1,1,1@0,1@1`. If absent: all ranks are on
+/// this host.
 pub const HOSTS: &str = "LONGSHORE_HOSTS";
 /// The network interface on which this rank listens for ranks on other hosts, by address or name.
 /// If absent: the first one that is neither the loopback nor a bridge of containers.

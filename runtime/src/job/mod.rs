@@ -278,7 +278,8 @@ impl Environment {
     }
 }
 
-const HOSTS: &str = "the number of ranks on each host, separated by ',', with the sum PMI_SIZE";
+const HOSTS: &str = "the numbers of consecutive ranks on one host, separated by ',', with the sum \
+                     PMI_SIZE, and @N after those that are on the Nth host, from 0, again";
 const RANK: &str = "a rank from 0 to PMI_SIZE - 1";
 
 /// The connection to the launcher, with this process's rank and the job's size.

@@ -2,6 +2,7 @@
 
 use super::message::{Command, Event, Inbox, Orders};
 use super::server::{Answer, Lines, Server, Standing};
+use crate::hosts::Hosts;
 
 /// A launcher of some ranks, half of which are an agent's, and such an agent. The caller plays the
 /// ranks, the agent of the launcher, and the launcher of the agent.
@@ -19,8 +20,9 @@ impl Launcher {
     /// A launcher of `2 * ranks` ranks. None of them has said anything.
     pub fn new(ranks: u32) -> Launcher {
         let size = 2 * ranks;
+        let halves = (0..size).map(|rank| rank / ranks).collect();
         Launcher {
-            server: Server::new(vec![0; size as usize], &[ranks, ranks]),
+            server: Server::new(vec![0; size as usize], &Hosts::new(halves)),
             lines: (0..size).map(|_| Lines::default()).collect(),
             agent: Inbox::default(),
             remote: (ranks..size).collect(),

@@ -42,6 +42,17 @@ pub(super) fn kills() -> u64 {
     Groups::of_this_process().kills()
 }
 
+/// The room for the events of each of `ranks` ranks of this host, of which `asked` bytes would do.
+/// A trace takes at most an eighth of the memory that the control group grants.
+pub(super) fn room_for_events(asked: u32, ranks: usize) -> u32 {
+    room(asked, ranks, Limits::read().memory)
+}
+
+fn room(asked: u32, ranks: usize, memory: Option<u64>) -> u32 {
+    let share = memory.map_or(u64::MAX, |memory| memory / 8 / (ranks.max(1) as u64));
+    u32::try_from(share).unwrap_or(u32::MAX).min(asked)
+}
+
 /// A text for the death of a rank by SIGKILL, if the group's memory limit may be the reason. It is
 /// if the kernel has killed more than `kills_before` processes.
 pub(super) fn explain(kills_before: u64) -> Option<String> {
@@ -188,6 +199,14 @@ mod tests {
         let groups = Groups::parse("4:memory:/b\n2:cpuacct,cpu:/a\n0::/\n", &mount.0);
         assert_eq!(groups.limits(), Limits { processors: Some(1.5), memory: Some(512 << 20) });
         assert_eq!(groups.kills(), 5);
+    }
+
+    #[test]
+    fn traces_take_an_eighth_of_the_memory() {
+        assert_eq!(room(64 << 20, 4, None), 64 << 20);
+        assert_eq!(room(64 << 20, 4, Some(1 << 30)), 32 << 20);
+        assert_eq!(room(64 << 20, 4, Some(8 << 30)), 64 << 20);
+        assert_eq!(room(64 << 20, 0, Some(4096)), 512);
     }
 
     #[test]

@@ -59,6 +59,8 @@ struct Place {
     descriptors: Descriptors,
     /// The number of processors that they may use together.
     processors: usize,
+    /// The room for the events of each, in bytes.
+    events: u32,
 }
 
 /// What every rank of the host gets when it joins the job.
@@ -144,10 +146,12 @@ impl LocalRanks {
         let machine = Machine::read()?;
         let count = orders.members.len();
         let bound = machine.divide(orders.binding.as_ref(), count).map_err(Error::Binding)?;
+        let asked = orders.journal.map_or(0, |order| order.events);
         let place = Place {
             is_agent,
             descriptors: Descriptors::allow(count)?,
             processors: machine.processors(),
+            events: limits::room_for_events(asked, count),
         };
         for (index, member) in orders.members.iter().enumerate() {
             let cores = bound.as_ref().map(|bound| bound[index]);
@@ -167,7 +171,7 @@ impl LocalRanks {
         cores: Option<Cores>,
     ) -> Result<Rank, Error> {
         let program = &orders.programs[member.program as usize];
-        let journal = orders.journal.map(|order| Journal::create(order.wants, order.events));
+        let journal = orders.journal.map(|order| Journal::create(order.wants, place.events));
         let journal = journal.transpose()?;
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = std::process::Command::new(&program.path);
@@ -393,12 +397,11 @@ impl LocalRanks {
             }
             Command::Input(bytes) => self.input.waiting.extend_from_slice(&bytes),
             Command::Taken(_) | Command::Clock(_) => {} // the agent's tasks
-            Command::Stacks => {
-                let living = self
-                    .ranks
-                    .iter()
-                    .filter_map(|rank| Some((rank.rank, rank.process.as_ref()?.pid())));
-                self.stacks.ask(living);
+            Command::Stacks { ranks, states } => {
+                let asked = self.ranks.iter().filter(|rank| ranks.contains(&rank.rank));
+                let living =
+                    asked.filter_map(|rank| Some((rank.rank, rank.process.as_ref()?.pid())));
+                self.stacks.ask(living, states);
             }
         }
     }

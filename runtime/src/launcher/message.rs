@@ -122,8 +122,9 @@ pub(super) enum Command {
     Input(Vec<u8>),
     /// Flow control: the launcher has taken this many bytes of output.
     Taken(u32),
-    /// Report the stacks of all ranks.
-    Stacks,
+    /// Report the stacks of these ranks, as far as they are ranks of the host. Without a debugger,
+    /// the state of each thread is reported if `states`, and otherwise nothing of each rank.
+    Stacks { ranks: Vec<u32>, states: bool },
     /// Answer with the host's clock, and this time of the launcher's.
     Clock(u64),
 }
@@ -163,7 +164,8 @@ pub(super) enum Event {
     Remarked(u32, String),
     /// Flow control: rank 0 has taken this many bytes of input.
     Taken(u32),
-    /// The stacks of a rank, in lines.
+    /// The stacks of a rank, in lines. None if the host has no debugger, and states of threads
+    /// weren't asked for.
     Stacks(u32, String),
     /// A part of what a rank has recorded. All parts precede the rank's end.
     Recorded(u32, Record),

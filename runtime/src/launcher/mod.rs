@@ -36,8 +36,10 @@ mod core_file;
 #[cfg(fuzzing)]
 mod fuzzing;
 mod guard;
+mod job;
 mod limits;
 mod local;
+mod mapping;
 mod message;
 mod output;
 mod plan;
@@ -51,7 +53,6 @@ mod watchdog;
 
 use std::ffi::OsString;
 use std::io;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,9 +61,10 @@ pub use binding::{Binding, Processors};
 #[cfg(fuzzing)]
 pub use fuzzing::Launcher;
 pub use guard::{Control, guarded, is_ignored};
+pub use job::{Host, Job, Output, Part, Patience, Placement, Recording, Settings, Stacks, Wrap};
 pub use limits::Limits;
+pub use mapping::Mapping;
 
-use crate::job::{Checking, OnDeath, Progress, Routes};
 pub use crate::observe::{Report, Stats};
 
 /// The default start command. It never asks for a password, and it notices within half a minute
@@ -72,119 +74,8 @@ pub const SSH: &str = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveI
 /// The status of a job that took longer than its timeout: that of timeout(1).
 pub const TIMED_OUT: u8 = 124;
 
-/// The default of [`Job::watchdog`] in `longshore run`.
+/// The default of [`Patience::watchdog`] in `longshore run`.
 pub const WATCHDOG: Duration = Duration::from_secs(10);
-
-/// The programs of a job and the options of its launch.
-///
-/// ```
-/// use longshore::launcher::{Control, Job, Part, run};
-///
-/// let hello = Part { ranks: 2, ..Part::new("true") };
-/// let job = Job { parts: vec![hello, Part::new("true")], ..Job::default() };
-/// assert_eq!(run(&job, &Control::none())?, 0);
-/// # Ok::<(), longshore::launcher::Error>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Job {
-    /// The programs. Ranks are numbered across them in this order.
-    pub parts: Vec<Part>,
-    /// The hosts, which the ranks fill in this order. If empty, all ranks run on this host.
-    pub hosts: Vec<Host>,
-    /// The words of the start command, such as `ip netns exec`; if empty, [`SSH`]. The launcher
-    /// appends the host's name and the agent's words. The command must pass standard input and
-    /// output through, and need not pass anything else. Only for [`SSH`] does the launcher quote
-    /// the agent's words for a shell.
-    pub start: Vec<OsString>,
-    /// The words that start an agent, a program that calls [`serve`], on a host. If empty: the path
-    /// of this executable and the word `agent`.
-    pub agent: Vec<OsString>,
-    /// The working directory of the ranks. If `None`: the launcher's, by its path on other hosts.
-    pub folder: Option<OsString>,
-    /// The cores that each rank of a host may use. If `None`: an equal share, if there are as many
-    /// cores as ranks, and otherwise all.
-    pub binding: Option<Binding>,
-    /// Whether the launcher prints the host and the processors of each rank on standard error.
-    pub verbose: bool,
-    /// Whether each line of output starts with its rank.
-    pub label: bool,
-    /// The folder for the ranks' output, which is made if it isn't there: N.out and N.err of rank
-    /// N. If `None`, the output goes to the launcher's own.
-    pub output: Option<PathBuf>,
-    /// Commands that start the programs of some ranks. The first that has a rank is the rank's.
-    pub wraps: Vec<Wrap>,
-    /// The longest time that the job may take; `None`: no limit.
-    pub timeout: Option<Duration>,
-    /// The reaction to the death of a rank.
-    pub on_death: OnDeath,
-    /// The routes that operations may take.
-    pub routes: Routes,
-    /// The seed of an adversary, which [`ADVERSARY`](crate::job::env::ADVERSARY) describes.
-    pub adversary: Option<u64>,
-    /// Whether each rank has a thread that answers its peers while the program computes. If `None`,
-    /// the ranks' environment decides.
-    pub progress: Option<Progress>,
-    /// Whether the ranks check for uses of windows that MPI leaves undefined. If `None`, the ranks'
-    /// environment decides.
-    pub check: Option<Checking>,
-    /// Where the counters of the ranks go, after the end of the job; `None`: nothing is counted.
-    pub stats: Option<Stats>,
-    /// The file for the trace of the ranks, which Perfetto opens; `None`: nothing is traced.
-    pub trace: Option<PathBuf>,
-    /// The time that ranks may spend in one call without progress before the launcher reports which
-    /// rank waits for which; `None`: no reports.
-    pub watchdog: Option<Duration>,
-    /// Whether a timeout and a report of the watchdog print the stacks of all ranks. A debugger of
-    /// the host reads them (gdb or eu-stack), and stops each rank meanwhile.
-    pub stacks: bool,
-}
-
-/// A host and the number of ranks that it takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
-    /// The host's name, as the start command takes it.
-    pub name: OsString,
-    /// The number of ranks that the host takes, above 0.
-    pub ranks: u32,
-}
-
-/// A command that starts programs, such as a debugger.
-#[derive(Clone, Debug)]
-pub struct Wrap {
-    /// The ranks whose program it starts.
-    pub ranks: Vec<RangeInclusive<u32>>,
-    /// Its words, which a program and its arguments follow. At least one.
-    pub words: Vec<OsString>,
-}
-
-/// One part of a job: consecutive ranks that run the same program.
-#[derive(Clone, Debug)]
-pub struct Part {
-    /// The number of ranks, above 0.
-    pub ranks: u32,
-    /// The program. If it contains no slash, it is looked up in PATH.
-    pub program: OsString,
-    /// The program's arguments.
-    pub arguments: Vec<OsString>,
-    /// Variables that the ranks' environment has in addition.
-    pub environment: Vec<(OsString, OsString)>,
-    /// Names of the data representations that the ranks emulate, assigned in turn from the part's
-    /// first rank. `native`, or an empty list, is the machine's own representation.
-    pub archs: Vec<String>,
-}
-
-impl Part {
-    /// A part of one rank that runs `program` without arguments.
-    pub fn new(program: impl Into<OsString>) -> Part {
-        Part {
-            ranks: 1,
-            program: program.into(),
-            arguments: Vec::new(),
-            environment: Vec::new(),
-            archs: Vec::new(),
-        }
-    }
-}
 
 /// The reason why a job didn't start, or why the launcher gave it up.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! Assigns the ranks of a job to hosts, and composes the orders for each host.
+//! Composes the orders for each host of a job.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use super::message::{JournalOrder, Member, Orders, Program};
-use super::{Error, Job, Part, Wrap};
+use super::{Job, Part, Stacks, Wrap};
 use crate::hosts::Hosts;
 use crate::job::{Secret, env};
 
@@ -23,21 +23,21 @@ pub(super) fn orders(
     secret: &Secret,
     journal: Option<JournalOrder>,
 ) -> io::Result<Orders> {
-    let is_away = !job.hosts.is_empty();
+    let is_away = !job.placement.hosts.is_empty();
     let mut environment: Vec<(OsString, OsString)> = Vec::new();
     let mut set = |name: &str, value: String| environment.push((name.into(), value.into()));
-    set(env::ROUTE, job.routes.to_string());
-    set(env::ON_DEATH, job.on_death.to_string());
+    set(env::ROUTE, job.settings.routes.to_string());
+    set(env::ON_DEATH, job.settings.on_death.to_string());
     if is_away {
         set(env::HOSTS, hosts.to_text(size));
     }
-    if let Some(seed) = job.adversary {
+    if let Some(seed) = job.settings.adversary {
         set(env::ADVERSARY, seed.to_string());
     }
-    if let Some(progress) = job.progress {
+    if let Some(progress) = job.settings.progress {
         set(env::PROGRESS, progress.to_string());
     }
-    if let Some(check) = job.check {
+    if let Some(check) = job.settings.check {
         set(env::CHECK, check.to_string());
     }
     // Ranks that the launcher starts itself inherit its whole environment.
@@ -82,9 +82,9 @@ pub(super) fn orders(
         environment,
         secret: secret.clone(),
         folder,
-        binding: job.binding.clone(),
-        notes: job.watchdog.map(|patience| (patience / 4).min(NOTES)),
-        stacks: job.stacks,
+        binding: job.placement.binding.clone(),
+        notes: job.patience.watchdog.map(|patience| (patience / 4).min(NOTES)),
+        stacks: job.patience.stacks != Stacks::Off,
         journal,
     })
 }
@@ -97,21 +97,6 @@ fn under(wrap: &Wrap, program: &Program) -> Program {
         arguments: words.collect(),
         environment: program.environment.clone(),
     }
-}
-
-/// Assigns ranks to hosts. Each host takes the next ranks until it is full.
-pub(super) fn place_ranks(job: &Job, size: u32) -> Result<Hosts, Error> {
-    if job.hosts.is_empty() {
-        return Ok(Hosts::one());
-    }
-    let room = job.hosts.iter().fold(0u32, |room, host| room.saturating_add(host.ranks));
-    if room < size {
-        return Err(Error::Room { ranks: size, room });
-    }
-    let of = (0..)
-        .zip(&job.hosts)
-        .flat_map(|(number, host)| std::iter::repeat_n(number, host.ranks.min(size) as usize));
-    Ok(Hosts::new(of.take(size as usize).collect()))
 }
 
 /// The representation that rank `index` of a part emulates, counted from the part's first rank.

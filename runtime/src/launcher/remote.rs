@@ -17,7 +17,7 @@ use super::local::LAST_READS;
 use super::message::{Command, Event, Inbox, Orders, Outbox};
 use super::output::{Lines, OutputStream, Queue};
 use super::process::{Descriptors, Process, Session};
-use super::{Error, Host, Job, SSH};
+use super::{Error, Host, Placement, SSH};
 use crate::observe::{self, Clock, Clocks};
 
 /// The ranks of another host and the connection to its agent.
@@ -75,18 +75,18 @@ impl RemoteRanks {
     /// # Errors
     /// The start command can't be run.
     pub(super) fn start(
-        job: &Job,
+        placement: &Placement,
         host: &Host,
         orders: &Orders,
         descriptors: Descriptors,
     ) -> Result<RemoteRanks, Error> {
         let ssh: Vec<OsString> = SSH.split_whitespace().map(OsString::from).collect();
-        let start = if job.start.is_empty() { &ssh } else { &job.start };
+        let start = if placement.start.is_empty() { &ssh } else { &placement.start };
         let here = std::env::current_exe()?.into_os_string();
         // ssh joins the words, and a shell on the host splits them again.
         let here = if *start == ssh { quoted(here) } else { here };
         let here = [here, "agent".into()];
-        let agent = if job.agent.is_empty() { &here[..] } else { &job.agent };
+        let agent = if placement.agent.is_empty() { &here[..] } else { &placement.agent };
         let (first, rest) = start.split_first().unwrap_or((&host.name, &[]));
         let mut program = Program::new(first);
         program.args(rest).arg(&host.name).args(agent);

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use crate::hosts::Hosts;
 use crate::job::pmi::{STORE, word};
 
 /// The longest line that a rank may send.
@@ -78,13 +79,18 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// A server for ranks of the parts `parts`. Consecutive hosts take `hosts[i]` ranks each.
-    pub(super) fn new(parts: Vec<u32>, hosts: &[u32]) -> Server {
-        let mapping = ("PMI_process_mapping".to_owned(), mapping(hosts));
+    /// A server for ranks of the parts `parts`, which run on `hosts`.
+    pub(super) fn new(parts: Vec<u32>, hosts: &Hosts) -> Server {
+        // Ranks that find no mapping compare the names of their hosts.
+        let mapping = Some(mapping(&hosts.runs(parts.len() as u32)));
+        let mapping = mapping.filter(|mapping| mapping.len() <= VALUE_LIMIT);
         Server {
             standings: vec![Standing::Outside; parts.len()],
             parts,
-            store: HashMap::from([mapping]),
+            store: mapping
+                .map(|mapping| ("PMI_process_mapping".to_owned(), mapping))
+                .into_iter()
+                .collect(),
             waiting: Vec::new(),
         }
     }
@@ -180,13 +186,15 @@ impl Server {
 }
 
 /// The value of `PMI_process_mapping`, from which MPICH's ranks learn which ranks share a host.
+/// Each run of consecutive ranks has a node and their number.
 ///
 /// Each `(a,b,c)` stands for `b` consecutive nodes of `c` ranks each, starting with node `a`.
-fn mapping(hosts: &[u32]) -> String {
-    let (mut mapping, mut node) = ("(vector".to_owned(), 0);
-    for alike in hosts.chunk_by(|a, b| a == b) {
-        mapping += &format!(",({node},{},{})", alike.len(), alike[0]);
-        node += alike.len();
+fn mapping(runs: &[(u32, u32)]) -> String {
+    let mut mapping = "(vector".to_owned();
+    for alike in runs.chunk_by(|a, b| a.1 == b.1 && a.0 + 1 == b.0) {
+        let (node, ranks) = alike[0];
+        // A String takes everything.
+        let _ = write!(mapping, ",({node},{},{ranks})", alike.len());
     }
     mapping + ")"
 }
@@ -204,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_rank_joins_once_and_finalizes() {
-        let mut server = Server::new(vec![0, 1], &[2]);
+        let mut server = Server::new(vec![0, 1], &Hosts::one());
         assert_eq!(server.standing(1), Standing::Outside);
         assert!(reply(&mut server, 1, "cmd=init pmi_version=1 pmi_subversion=1").ends_with("rc=0"));
         assert_eq!(server.standing(1), Standing::Joined);
@@ -219,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_value_put_by_one_rank_is_found_by_another() {
-        let mut server = Server::new(vec![0; 2], &[2]);
+        let mut server = Server::new(vec![0; 2], &Hosts::one());
         assert!(reply(&mut server, 0, "cmd=get kvsname=longshore key=a").contains("rc=-1"));
         assert!(
             reply(&mut server, 0, "cmd=put kvsname=longshore key=a value=b=c").contains("rc=0")
@@ -232,18 +240,26 @@ mod tests {
 
     #[test]
     fn the_process_mapping_lists_the_ranks_of_each_host() {
-        for (hosts, expected) in
-            [(&[3][..], "(vector,(0,1,3))"), (&[2, 2, 1, 2], "(vector,(0,2,2),(2,1,1),(3,1,2))")]
-        {
-            let mut server = Server::new(vec![0; hosts.iter().sum::<u32>() as usize], hosts);
-            let reply = reply(&mut server, 0, "cmd=get kvsname=longshore key=PMI_process_mapping");
+        let value = |of: Vec<u32>| {
+            let mut server = Server::new(vec![0; of.len()], &Hosts::new(of));
+            reply(&mut server, 0, "cmd=get kvsname=longshore key=PMI_process_mapping")
+        };
+        for (of, expected) in [
+            (vec![0, 0, 0], "(vector,(0,1,3))"),
+            (vec![0, 0, 1, 1, 2, 3, 3], "(vector,(0,2,2),(2,1,1),(3,1,2))"),
+            (vec![0, 1, 2, 0, 1, 0], "(vector,(0,3,1),(0,2,1),(0,1,1))"),
+        ] {
+            let reply = value(of);
             assert!(reply.ends_with(&format!("value={expected}")), "{reply}");
         }
+        // PMI-1 has no room for this one.
+        let reply = value((0..1000).map(|rank| rank % 2).collect());
+        assert!(reply.contains("rc=-1"), "{reply}");
     }
 
     #[test]
     fn a_barrier_waits_for_every_living_rank() {
-        let mut server = Server::new(vec![0; 3], &[3]);
+        let mut server = Server::new(vec![0; 3], &Hosts::one());
         assert_eq!(server.handle_line(0, "cmd=barrier_in"), Answer::Wait);
         assert_eq!(server.handle_line(0, "cmd=barrier_in"), Answer::Wait);
         assert_eq!(server.handle_line(1, "cmd=barrier_in"), Answer::Wait);
@@ -257,7 +273,7 @@ mod tests {
 
     #[test]
     fn an_abort_has_a_code_and_unknown_lines_are_malformed() {
-        let mut server = Server::new(vec![0], &[1]);
+        let mut server = Server::new(vec![0], &Hosts::one());
         assert_eq!(server.handle_line(0, "cmd=abort exitcode=7"), Answer::Abort(7));
         assert_eq!(server.handle_line(0, "cmd=abort"), Answer::Abort(1));
         assert_eq!(server.handle_line(0, "mcmd=spawn"), Answer::Malformed);

@@ -2,8 +2,8 @@
 //!
 //! A debugger of the system reads them: gdb, or eu-stack of elfutils. It works for programs in any
 //! language. A rank needs no handler, which could wait for a lock that the hang holds. The debugger
-//! stops the rank for as long as it reads. Without a debugger, or if it isn't allowed to attach,
-//! the state of each thread comes from /proc.
+//! stops the rank for as long as it reads. If it isn't allowed to attach, the state of each thread
+//! comes from /proc; without a debugger, it does if it was asked for.
 //!
 //! Few debuggers run at a time ([`AT_A_TIME`]), since each reads the program's debug information.
 
@@ -39,6 +39,8 @@ type Traced = (u32, u32);
 pub(super) struct Stacks {
     waiting: VecDeque<Traced>,
     running: Vec<Tracer>,
+    /// Whether the state of each thread is reported where there is no debugger.
+    states: bool,
 }
 
 /// A debugger that reads the stacks of a rank. Without a debugger, the pipe is at its end.
@@ -51,8 +53,10 @@ struct Tracer {
 
 impl Stacks {
     /// Asks for the stacks of ranks, given with their processes. A rank whose stacks are being read
-    /// isn't asked twice. Each of the ranks gets an [`Event::Stacks`].
-    pub(super) fn ask(&mut self, ranks: impl Iterator<Item = Traced>) {
+    /// isn't asked twice. Each of the ranks gets an [`Event::Stacks`], which is empty without a
+    /// debugger unless `states` of threads are wanted then.
+    pub(super) fn ask(&mut self, ranks: impl Iterator<Item = Traced>, states: bool) {
+        self.states = states;
         for traced in ranks {
             let is_known = self.waiting.contains(&traced)
                 || self.running.iter().any(|tracer| tracer.traced == traced);
@@ -84,7 +88,7 @@ impl Stacks {
             Err(Errno::EINTR | Errno::EAGAIN) => return,
             Ok(0) | Err(_) => {}
         }
-        events.push(self.running.swap_remove(index).finish());
+        events.push(self.running.swap_remove(index).finish(self.states));
         self.start();
     }
 
@@ -125,10 +129,11 @@ impl Tracer {
     }
 
     /// The stacks that it printed.
-    fn finish(self) -> Event {
+    fn finish(self, states: bool) -> Event {
         let (rank, pid) = self.traced;
         let Some((name, process)) = self.debugger else {
-            return Event::Stacks(rank, threads(pid, "there is no debugger"));
+            let states = states.then(|| threads(pid, "there is no debugger"));
+            return Event::Stacks(rank, states.unwrap_or_default());
         };
         // It has closed its output, so it has no more to say.
         end(process);

@@ -35,6 +35,8 @@ const CHECK: &str =
 pub(super) struct Watchdog {
     patience: Duration,
     ranks: Vec<Watched>,
+    /// The time of the next look.
+    next: Option<Instant>,
 }
 
 #[derive(Clone)]
@@ -62,12 +64,13 @@ impl Watched {
 
 impl Watchdog {
     pub(super) fn new(ranks: u32, patience: Duration, now: Instant) -> Watchdog {
-        Watchdog { patience, ranks: vec![Watched::since(now); ranks as usize] }
+        let next = now.checked_add(patience / 4);
+        Watchdog { patience, ranks: vec![Watched::since(now); ranks as usize], next }
     }
 
     /// The time of the next look.
-    pub(super) fn next(&self, now: Instant) -> Option<Instant> {
-        now.checked_add(self.patience / 4)
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.next
     }
 
     /// Compares the notes of all ranks with earlier ones and returns the lines of a report, if one
@@ -79,6 +82,7 @@ impl Watchdog {
         notes: &[Option<Note>],
         remarked: impl Fn(u32) -> Option<String>,
     ) -> Vec<String> {
+        self.next = now.checked_add(self.patience / 4);
         for (watched, note) in self.ranks.iter_mut().zip(notes) {
             let call = |note: &Option<Note>| note.map(|note| (note.code, note.detail, note.calls));
             let moves = |note: &Option<Note>| note.map(|note| note.moves);

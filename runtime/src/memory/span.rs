@@ -255,6 +255,12 @@ impl Span {
         Some(old)
     }
 
+    /// Its first byte and its length, if that byte is at displacement 0.
+    #[inline(always)]
+    pub(crate) fn at_zero(self) -> Option<(*mut u8, u64)> {
+        (self.origin == 0).then_some((self.start, self.len))
+    }
+
     /// Copies `len` bytes from displacement `from_at` of `from` to displacement `at` of this span.
     /// Returns false, and copies nothing, if either memory doesn't have them. A naturally aligned
     /// copy of 8 bytes doesn't tear.

@@ -18,9 +18,10 @@ const ROOM: u32 = 64 << 20;
 /// Where the counters of a job go.
 ///
 /// ```
-/// use longshore::launcher::{Job, Stats};
+/// use longshore::launcher::{Job, Recording, Stats};
 ///
-/// let job = Job { stats: Some(Stats::File("stats.json".into())), ..Job::default() };
+/// let stats = Some(Stats::File("stats.json".into()));
+/// let job = Job { recording: Recording { stats, trace: None }, ..Job::default() };
 /// ```
 #[derive(Clone, Debug)]
 pub enum Stats {
@@ -131,7 +132,8 @@ impl Gatherer {
             out.flush().map_err(|error| (path.clone(), error))?;
             if self.dropped > 0 {
                 told = format!(
-                    "longshore: the trace lacks {} events, for which {} MiB of a rank had no room\n",
+                    "longshore: the trace lacks {} events, which had no room: a rank records at most {} MiB, and the ranks of a \
+                     host an eighth of their control group's memory\n",
                     self.dropped,
                     ROOM >> 20
                 );

@@ -103,7 +103,7 @@ fn waits(text: &mut String, counted: &[(u32, &Snapshot)]) {
         let _ = writeln!(text, "    {site}by {}", wait.waiters());
     }
     if more > 0 {
-        let _ = writeln!(text, "  and {more} more places: --stats=FILE.json has all");
+        let _ = writeln!(text, "  and {more} more: --stats=FILE.json has all");
     }
 }
 

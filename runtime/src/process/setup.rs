@@ -107,7 +107,8 @@ impl Setup {
         let beside = hosts.count_beside(me.rank, me.size);
         // The ranks of a simulation are threads of one process, which share its pool.
         if processors.is_some() {
-            pool::share(beside as usize);
+            let granted = environment.as_ref().and_then(|environment| environment.processors);
+            pool::share(beside as usize, granted);
         }
         let waiter = match processors {
             Some(processors) => Waiter::new(me.rank, link.doorbell(), beside, processors),

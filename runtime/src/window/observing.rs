@@ -15,6 +15,54 @@ use crate::origin::What;
 use crate::route::Route;
 use crate::types::{TargetType, Type};
 
+/// A put or get that the inlined attempt doesn't know, since its window is observed. Returns whether
+/// it is done: as a copy that only has to be counted. This much is in the caller's code, where the
+/// operand's kind and length are known, so that only scalars are passed on.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub(super) fn count_copy(
+    parts: &Parts,
+    action: Action,
+    memory: Span,
+    what: &What<'_>,
+    target: i32,
+    at: i64,
+    count: i64,
+    target_type: TargetType<'_>,
+) -> bool {
+    let TargetType::Own(own) = target_type else { return false };
+    let Some((place, len)) = memory.at_zero() else { return false };
+    if !what.is_plain(count as u64, own.compiled()) {
+        return false;
+    }
+    match action {
+        Action::Put => count_scalars::<true>(parts, place, len, target, at, count, own),
+        _ => count_scalars::<false>(parts, place, len, target, at, count, own),
+    }
+    .is_some()
+}
+
+/// A `PUT`, or a get, for [`count_copy`], of elements that are the target type's.
+#[inline(never)]
+fn count_scalars<const PUT: bool>(
+    parts: &Parts,
+    place: *mut u8,
+    len: u64,
+    target: i32,
+    at: i64,
+    count: i64,
+    own: &Type,
+) -> Option<()> {
+    let observed = parts.observed().filter(|observed| len < TIMED && !observed.traces)?;
+    let run = parts.memo().observed_run(own)?;
+    let action = if PUT { Action::Put } else { Action::Get };
+    let memory = Span::around(place, 0, i64::try_from(len).ok()?);
+    let what = What::Typed { count, datatype: own, at: 0, native: None };
+    fast::copy(parts, action, memory, what, target, at, count, own, run)?;
+    observed.count(parts, target, action, len, 0);
+    Some(())
+}
+
 /// An operation that is about to be carried out.
 #[derive(Clone, Copy)]
 pub(super) struct Begun {
@@ -49,9 +97,16 @@ impl Observed {
             return self.copy_timed(parts, action, (memory, what), place, (run, bytes), caller);
         }
         fast::copy(parts, action, memory, what, target, at, count, own, run)?;
-        let done = Done { kind: action.number(), route: Route::Direct, bytes, nanos: 0 };
-        self.counters.count(target as u32, || peer_of(parts, target), done);
+        self.count(parts, target, action, bytes, 0);
         Some(())
+    }
+
+    /// Counts an operation on a target that was reached directly.
+    #[inline(always)]
+    fn count(&self, parts: &Parts, target: i32, action: Action, bytes: u64, nanos: u64) -> Done {
+        let done = Done { kind: action.number(), route: Route::Direct, bytes, nanos };
+        self.counters.count(target as u32, || peer_of(parts, target), done);
+        done
     }
 
     /// As [`copy`](Observed::copy), of an operation whose time is taken.
@@ -69,12 +124,10 @@ impl Observed {
         let begin = observe::now();
         fast::copy(parts, action, memory, what, target, at, count, own, run)?;
         let nanos = if bytes >= TIMED { observe::now().saturating_sub(begin) } else { 0 };
-        let done = Done { kind: action.number(), route: Route::Direct, bytes, nanos };
-        let peer = peer_of(parts, target);
-        self.counters.count(target as u32, || peer, done);
+        let done = self.count(parts, target, action, bytes, nanos);
         if self.traces {
             parts.checking().called(caller);
-            self.trace(parts, (begin, 0), done, peer, TargetType::Own(own));
+            self.trace(parts, (begin, 0), done, peer_of(parts, target), TargetType::Own(own));
         }
         Some(())
     }

@@ -134,6 +134,52 @@ fn ranks_fill_the_hosts_in_order() {
     );
 }
 
+#[test]
+fn ranks_go_to_the_hosts_in_turn() {
+    let sizes = format!("echo $PMI_RANK $LONGSHORE_HOSTS, $(($(nice) - {}))", own_niceness());
+    let in_turn = |options: &[&str]| {
+        let mut lines = on_hosts(&[&["--map-by", "host"], options].concat(), &sizes).lines();
+        lines.sort();
+        lines
+    };
+    assert_eq!(in_turn(&["-n", "2"]), ["0 1,1, 1", "1 1,1, 2"]);
+    assert_eq!(in_turn(&[]), ["0 1,3, 1", "1 1,3, 2", "2 1,3, 2", "3 1,3, 2"]);
+    let hosts = ["--host", "1:2,2:3", "--start", "env -i nice -n", "--map-by", "host"];
+    let mut lines = sh(&[&hosts[..], &["-v", "-n", "5"]].concat(), &sizes).lines();
+    lines.sort();
+    let expected = [(0, 1), (1, 2), (2, 1), (3, 2), (4, 2)];
+    let expected = expected.map(|(rank, host)| format!("{rank} 1,1,1@0,2@1, {host}"));
+    assert_eq!(lines, expected);
+    // Deaths are named by the host of the rank.
+    let died = sh(&[&hosts[..], &["-n", "4"]].concat(), "[ $PMI_RANK != 2 ] || exit 3; sleep 60");
+    died.expect(
+        3,
+        &["longshore: rank 2 (sh) on host 1 exited with status 3, before init; ending the other 3 ranks"],
+    );
+}
+
+/// Ranks 0, 2 and 4 share memory, and 1 and 3.
+#[cfg(feature = "fabric")]
+#[test]
+fn ranks_that_are_no_neighbours_share_a_host() {
+    let hosts = ["--host", "1:3,2:2", "--start", "env -i nice -n", "--map-by", "host"];
+    let options = ["-x", "LONGSHORE_INTERFACE=lo", "-n", "5"];
+    let options = [&hosts[..], &options].concat().into_iter().map(str::to_owned).collect();
+    let finished = run(&[options, role("beside")].concat());
+    finished.expect(0, &[]);
+    let mut lines = finished.lines();
+    lines.retain(|line| line.starts_with("rank"));
+    lines.sort();
+    let expected = [
+        "rank 0 beside [0, 2, 4], sees [0, 2, 4]",
+        "rank 1 beside [1, 3], sees [1, 3]",
+        "rank 2 beside [0, 2, 4], sees [0, 2, 4]",
+        "rank 3 beside [1, 3], sees [1, 3]",
+        "rank 4 beside [0, 2, 4], sees [0, 2, 4]",
+    ];
+    assert_eq!(lines, expected);
+}
+
 /// Twelve agents need more descriptors than the limit of 32.
 #[test]
 fn the_descriptor_limit_is_raised_for_many_agents() {
@@ -217,7 +263,7 @@ fn statuses_deaths_and_timeouts_are_reported_from_hosts() {
         139,
         &["longshore: rank 2 (sh) on host 2 was killed by SIGSEGV, before init; ending the other 2 ranks"],
     );
-    on_hosts(&["-n", "2", "--timeout", "0.5"], "trap '' TERM; sleep 60; sleep 60").expect(
+    on_hosts(&["-n", "2", "--timeout", "0.5", "--stacks=off"], "trap '' TERM; sleep 60; sleep 60").expect(
         124,
         &["longshore: the job took longer than 0.5 s; ending rank 0 (before init), rank 1 (before init)"],
     );

@@ -30,6 +30,68 @@ pub fn barrier() {
     rank.finalize().unwrap();
 }
 
+/// Rank 1 takes memory without end.
+pub fn greedy() {
+    let rank = longshore::init().unwrap();
+    if rank.world().rank() == 1 {
+        let mut all = Vec::new();
+        for _ in 0..1024 {
+            all.push(std::hint::black_box(vec![1u8; 1 << 20]));
+        }
+    }
+    rank.world().barrier().unwrap();
+    rank.finalize().unwrap();
+}
+
+/// The ranks put so often that their events fill more than the memory of a small control group.
+pub fn talkative() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), longshore::Info::default());
+    let mut window = longshore::Window::allocate(world, 8, 1, &info).unwrap();
+    let byte = rank.type_of::<u8>().unwrap();
+    let next = (world.rank() + 1) % world.size();
+    for _ in 0..200 {
+        let puts = |epoch: &longshore::Epoch| {
+            (0..1000).try_for_each(|at| epoch.put(&[1u8], next, at % 8, 1, &byte))
+        };
+        window.fence(puts).unwrap();
+    }
+    window.free().unwrap();
+    rank.finalize().unwrap();
+}
+
+/// The ranks of each host share a window, and all ranks put to each other.
+pub fn beside() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), longshore::Info::default());
+    let host = world.split_type(Some(longshore::SplitType::Shared), 0).unwrap().unwrap();
+    let number = rank.type_of::<i32>().unwrap();
+
+    let mut shared = longshore::Window::allocate_shared(&host, 4, 4, &info).unwrap();
+    shared.set(0, world.rank()).unwrap();
+    shared.lock_all(|epoch| epoch.sync()).unwrap();
+    host.barrier().unwrap();
+    let sees: Vec<i32> =
+        (0..host.size()).map(|peer| shared.shared_query(peer).unwrap().get(0).unwrap()).collect();
+    host.barrier().unwrap();
+
+    let size = world.size();
+    let mut window = longshore::Window::allocate(world, 4 * i64::from(size), 4, &info).unwrap();
+    let (me, at) = ([world.rank()], world.rank() as i64);
+    window.fence(|epoch| (0..size).try_for_each(|to| epoch.put(&me, to, at, 1, &number))).unwrap();
+    let all: Vec<i32> = (0..i64::from(size)).map(|at| window.get(at).unwrap()).collect();
+    assert_eq!(all, (0..size).collect::<Vec<_>>());
+
+    let members = (0..host.size()).collect::<Vec<_>>();
+    let beside = host.group().translate_ranks(&members, world.group()).unwrap();
+    let beside: Vec<i32> = beside.into_iter().flatten().collect();
+    println!("rank {} beside {beside:?}, sees {sees:?}", world.rank());
+    shared.free().unwrap();
+    window.free().unwrap();
+    host.free().unwrap();
+    rank.finalize().unwrap();
+}
+
 /// Every rank receives from the previous one, and no rank sends.
 pub fn circle() {
     let rank = longshore::init().unwrap();

@@ -10,7 +10,8 @@ use super::support::{adopt, run, sh, start};
 
 #[test]
 fn a_timeout_ends_the_job() {
-    let finished = sh(&["-n", "2", "--timeout", "0.2"], "trap '' TERM; sleep 60; sleep 60");
+    let options = ["-n", "2", "--timeout", "0.2", "--stacks=off"];
+    let finished = sh(&options, "trap '' TERM; sleep 60; sleep 60");
     finished.expect(
         124,
         &["longshore: the job took longer than 0.2 s; ending rank 0 (before init), rank 1 (before init)"],
@@ -123,7 +124,8 @@ fn the_watchdog_reports_which_rank_waits_for_which() {
 /// The job ends before six times the watchdog's patience.
 #[test]
 fn the_watchdog_waits_longer_for_a_rank_before_init() {
-    let options = ["--watchdog", "0.3", "--timeout", "1.5"].map(str::to_owned).to_vec();
+    let options = ["--watchdog", "0.3", "--timeout", "1.5", "--stacks=off"];
+    let options = options.map(str::to_owned).to_vec();
     let slow = [":", "sleep", "60"].map(str::to_owned).to_vec();
     let finished = run(&[options, role("wait"), slow].concat());
     assert_eq!((finished.status, finished.messages().len()), (124, 1), "{}", finished.stderr);
@@ -194,6 +196,24 @@ fn a_timeout_shows_the_stacks_of_all_ranks() {
     assert!(end < first, "{text}");
 }
 
+/// Nobody has asked for the stacks, so a large job ends soon.
+#[test]
+fn a_timeout_shows_the_stacks_of_some_ranks_of_many() {
+    let finished = run(&["-n", "18", "--timeout", "1", "/bin/sleep", "60"]);
+    assert_eq!(finished.status, 124);
+    let text = &finished.stderr;
+    assert!(
+        text.contains("longshore: stacks of 16 of 18 ranks follow: --stacks prints all\n"),
+        "{text}"
+    );
+    let has_stacks = |rank| text.contains(&format!("longshore: stacks of rank {rank}, process "));
+    if has_debugger() {
+        assert!((0..16).all(has_stacks) && !(16..18).any(has_stacks), "{text}");
+    } else {
+        assert!(!(0..18).any(has_stacks), "{text}");
+    }
+}
+
 #[test]
 fn a_report_of_the_watchdog_shows_the_stacks_of_all_ranks() {
     let options = ["-n", "2", "--watchdog", "0.5", "--timeout", "60", "--stacks"];
@@ -224,4 +244,17 @@ fn without_a_debugger_the_states_of_threads_are_shown() {
     let why = "from /proc (there is no debugger; gdb or eu-stack reads stacks):";
     assert_eq!(text.matches(why).count(), 2, "{text}");
     assert_eq!(text.matches("\"sleep\": S (sleeping)").count(), 2, "{text}");
+
+    // Nobody has asked for these.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
+    command.args(["run", "-n", "2", "--timeout", "0.5", "/bin/sleep", "60"]);
+    command.env("PATH", "/nonexistent");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    adopt(&mut command).finish().expect(
+        124,
+        &[
+            "longshore: the job took longer than 0.5 s; ending rank 0 (before init), rank 1 (before init)",
+            "longshore: gdb, or eu-stack of elfutils, would print the stacks of these ranks",
+        ],
+    );
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use longshore_transport::Cause as Death;
 use nix::sys::signal::Signal;
 
-use super::{HostRanks, LAST_WORDS, Phase, Supervisor};
+use super::{LAST_WORDS, Phase, Supervisor};
 use crate::job::{Activity, OnDeath};
 use crate::launcher::cause::Cause;
 use crate::launcher::message::Command;
@@ -46,10 +46,10 @@ impl Supervisor<'_> {
     /// Handles the end of a host's start command, which ended with `status`. Ranks of the host that
     /// were still running are lost.
     pub(super) fn handle_lost(&mut self, host: usize, status: ExitStatus) {
-        let HostRanks::Remote(remote) = &self.hosts[host] else { return };
+        let Some(remote) = self.stations.remote(host) else { return };
         let lost: Vec<u32> = (0..self.ranks.len() as u32)
             .filter(|&rank| {
-                self.ranks[rank as usize].runs && self.placement.of(rank) == host as u32
+                self.ranks[rank as usize].runs && self.stations.host_of(rank) == host as u32
             })
             .filter(|&rank| self.postponed.iter().all(|failure| failure.rank != rank))
             .collect();
@@ -134,7 +134,7 @@ impl Supervisor<'_> {
         let cause = Cause::new(status, self.server.standing(rank));
         if self.server.standing(rank) == Standing::Finalized {
             // The rank has marked itself in its own host's segment.
-            self.remotes().for_each(|remote| remote.act(&Command::Finalized(rank)));
+            self.stations.remotes().for_each(|remote| remote.act(&Command::Finalized(rank)));
         }
         match cause {
             Cause::Finished => {
@@ -192,7 +192,7 @@ impl Supervisor<'_> {
     /// Prints a failure message, and ends the job unless [`OnDeath::Report`] lets it go on. Ranks
     /// that never ran always end the job.
     fn announce(&mut self, message: &str, has_run: bool) {
-        let goes_on = has_run && self.job.on_death == OnDeath::Report;
+        let goes_on = has_run && self.job.settings.on_death == OnDeath::Report;
         match self.ranks.iter().filter(|rank| rank.runs).count() {
             0 => self.say(message),
             _ if goes_on => self.say(&format!("{message}; the others go on")),
@@ -208,15 +208,15 @@ impl Supervisor<'_> {
     /// [`end_leavers`](Supervisor::end_leavers) follows after [`LEAVE`].
     pub(super) fn end(&mut self) {
         let code = i32::from(self.status.unwrap_or(1));
-        self.act_all(&Command::Abort(code));
-        self.act_all(&Command::End { leavers: false });
+        self.stations.act_all(&Command::Abort(code));
+        self.stations.act_all(&Command::End { leavers: false });
         self.phase = Phase::Leaving(Instant::now() + LEAVE);
     }
 
     /// Asks all other ranks to end. If they don't, [`kill`](Supervisor::kill) follows after
     /// [`GRACE`].
     pub(super) fn end_leavers(&mut self) {
-        self.act_all(&Command::End { leavers: true });
+        self.stations.act_all(&Command::End { leavers: true });
         self.phase = Phase::Ending(Instant::now() + GRACE);
     }
 
@@ -230,7 +230,7 @@ impl Supervisor<'_> {
             Standing::Outside | Standing::Dead => "before init".to_owned(),
             Standing::Finalized => "after finalize".to_owned(),
             Standing::Joined => {
-                let noted = self.noted(rank);
+                let noted = self.stations.noted(rank);
                 let activity = Activity::from_code(noted.code).unwrap_or(Activity::Computing);
                 format!("during {}", activity.describe(noted.detail))
             }
@@ -255,10 +255,13 @@ impl Supervisor<'_> {
 
     pub(super) fn name(&self, rank: u32) -> String {
         let program = &self.job.parts[self.ranks[rank as usize].part].program;
-        let host = self.job.hosts.get(self.placement.of(rank) as usize);
-        let host =
-            host.map_or(String::new(), |host| format!(" on host {}", host.name.to_string_lossy()));
-        format!("rank {rank} ({}){host}", program.to_string_lossy())
+        format!("rank {rank} ({}){}", program.to_string_lossy(), self.place_of(rank))
+    }
+
+    /// The words that name the host of a rank. None in a job without hosts.
+    pub(super) fn place_of(&self, rank: u32) -> String {
+        let host = self.job.placement.hosts.get(self.stations.host_of(rank) as usize);
+        host.map_or(String::new(), |host| format!(" on host {}", host.name.to_string_lossy()))
     }
 }
 

@@ -1,60 +1,49 @@
 //! The supervisor of a job: one poll loop over all descriptors and deadlines of the launcher.
 //!
 //! This module has the loop, the flow of output, input, signals and commands, and the answers of
-//! the PMI-1 server. The module [`ends`] has the reactions to the end of ranks and hosts.
+//! the PMI-1 server. [`start`] begins the job, [`stations`] has its hosts, [`hangs`] the deadlines
+//! and the reports of a job that hangs, and [`ends`] the reactions to the end of ranks and hosts.
 
 mod ends;
+mod hangs;
+mod start;
+mod stations;
 
-use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use longshore_transport::segment::Geometry;
-use longshore_transport::{Cause as Death, Note};
+use longshore_transport::Cause as Death;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
 use super::guard::{Control, to_forward};
-use super::local::{LocalRanks, LocalSource};
-use super::message::{Command, Event, JournalOrder};
+use super::message::{Command, Event};
 use super::output::{Lines, OutputStream, Queue};
-use super::plan::{orders, place_ranks};
-use super::process::Descriptors;
-use super::remote::{RemoteRanks, RemoteSource};
-use super::server::{Answer, Server, Standing};
+use super::remote::RemoteRanks;
+use super::server::{Answer, Server};
 use super::watchdog::Watchdog;
-use super::{Error, Job, TIMED_OUT};
-use crate::hosts::Hosts;
-use crate::job::Secret;
+use super::{Error, Job};
 use crate::observe::Gatherer;
 use ends::{Postponed, status_of};
+use stations::{StationSource, Stations};
 
 /// The time that agents have to report that their ranks are killed, and again to end themselves.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// The time that a start command has until its agent sends the greeting.
-const START_LIMIT: Duration = Duration::from_secs(60);
 /// A second SIGINT within this time has the same reason as the first and doesn't count: the
 /// terminal and another process may both send one.
 const ECHO: Duration = Duration::from_millis(100);
 /// The most bytes of standard input on the way to rank 0 on another host.
 const INPUT_WINDOW: usize = 64 << 10;
-/// The time that debuggers have to read the ranks' stacks after a timeout.
-const TRACING: Duration = Duration::from_secs(30);
-/// The smallest ring size. A number of ranks that doesn't fit with it fits with none.
-const RING: u32 = 4 << 10;
 
 /// The state of the launcher while its job runs.
 pub(super) struct Supervisor<'a> {
     job: &'a Job,
     control: &'a Control,
-    /// By host number. Without [`Job::hosts`], only this host.
-    hosts: Vec<HostRanks>,
-    /// The host number of each rank.
-    placement: Hosts,
+    stations: Stations,
     server: Server,
     ranks: Vec<Rank>,
     queue: Queue,
@@ -67,23 +56,12 @@ pub(super) struct Supervisor<'a> {
     abandoned: bool,
     /// The exit status of the first failure.
     status: Option<u8>,
-    started: Instant,
     deadline: Option<Instant>,
     watchdog: Option<Watchdog>,
-    /// The time of the watchdog's next look.
-    look: Option<Instant>,
     /// What the ranks have recorded.
     gatherer: Gatherer,
     /// The last signal that asks for an end, and its time.
     interrupted: Option<(Signal, Instant)>,
-}
-
-/// The ranks of one host.
-enum HostRanks {
-    /// The launcher's own children, in a job without hosts.
-    Local(LocalRanks),
-    /// The ranks of an agent.
-    Remote(Box<RemoteRanks>),
 }
 
 struct Rank {
@@ -123,109 +101,25 @@ enum Phase {
     GivenUp,
 }
 
-/// A descriptor that poll(2) can report as ready, with its host's number.
+/// A descriptor that poll(2) can report as ready.
 #[derive(Clone, Copy)]
 enum EventSource {
     Signals,
     Front,
     Output,
     Input,
-    Local(usize, LocalSource),
-    Remote(usize, RemoteSource),
+    /// A host's, with the host's number.
+    Station(usize, StationSource),
 }
 
-impl<'a> Supervisor<'a> {
-    /// Starts all ranks, or the agents that start them.
-    pub(super) fn start(job: &'a Job, control: &'a Control) -> Result<Supervisor<'a>, Error> {
-        let size = job.parts.iter().try_fold(0u32, |size, part| size.checked_add(part.ranks));
-        let size = match size {
-            Some(0) => return Err(Error::Empty),
-            size => size.unwrap_or(u32::MAX), // refused by `Geometry::new`
-        };
-        Geometry::new(size, RING)?; // refuses a size before any list gets that long
-        let placement = place_ranks(job, size)?;
-        let parts: Vec<u32> = (0..)
-            .zip(&job.parts)
-            .flat_map(|(number, part)| std::iter::repeat_n(number, part.ranks as usize))
-            .collect();
-        if let Some(path) = &job.output {
-            fs::create_dir_all(path)
-                .map_err(|source| Error::Output { path: path.clone(), source })?;
-        }
-        let lines = |stream, rank: u32| match &job.output {
-            Some(folder) => Lines::to_file(stream, folder, rank),
-            None if job.label => Ok(Lines::new(stream, format!("[{rank}] "))),
-            None => Ok(Lines::new(stream, String::new())),
-        };
-        let rank = |(number, &part): (u32, &u32)| {
-            Ok(Rank {
-                part: part as usize,
-                runs: true,
-                stdout: lines(OutputStream::Stdout, number)?,
-                stderr: lines(OutputStream::Stderr, number)?,
-                absent: false,
-                core: None,
-                untraced: false,
-            })
-        };
-        let ranks = (0..).zip(&parts).map(rank).collect::<Result<_, Error>>()?;
-        let secret = Secret::generate()?;
-        let gatherer = Gatherer::new(size, job.stats.as_ref(), job.trace.as_deref());
-        let gatherer = gatherer.map_err(|(path, source)| Error::Observe { path, source })?;
-        let journal = gatherer.wants().map(|(wants, events)| JournalOrder { wants, events });
-        let orders = |host| orders(job, size, &placement, host, &secret, journal);
-        let (mut hosts, mut started) = (Vec::new(), Vec::new());
-        if job.hosts.is_empty() {
-            let mut local = LocalRanks::start(&orders(0)?, false)?;
-            started = local.take_started();
-            hosts.push(HostRanks::Local(local));
-        } else {
-            let descriptors = Descriptors::allow(job.hosts.len())?;
-            for (number, host) in (0..).zip(&job.hosts) {
-                // Ranks fill the hosts in order, so the last hosts may have none.
-                if placement.of(size - 1) >= number {
-                    let mut remote = RemoteRanks::start(job, host, &orders(number)?, descriptors)?;
-                    if gatherer.traces() {
-                        remote.ask_for_clock();
-                    }
-                    hosts.push(HostRanks::Remote(Box::new(remote)));
-                }
-            }
-        }
-        let now = Instant::now();
-        let watchdog = job.watchdog.map(|patience| Watchdog::new(size, patience, now));
-        let input = Input { stdin: io::stdin(), under_way: 0 };
-        let mut supervisor = Supervisor {
-            job,
-            control,
-            ranks,
-            server: Server::new(parts, &placement.counts(size)),
-            input: (!job.hosts.is_empty()).then_some(input),
-            hosts,
-            placement,
-            queue: Queue::default(),
-            phase: Phase::Running,
-            postponed: Vec::new(),
-            abandoned: false,
-            status: None,
-            started: now,
-            deadline: job.timeout.and_then(|timeout| now.checked_add(timeout)),
-            look: watchdog.as_ref().and_then(|watchdog| watchdog.next(now)),
-            watchdog,
-            gatherer,
-            interrupted: None,
-        };
-        started.into_iter().for_each(|event| supervisor.handle_event(event));
-        Ok(supervisor)
-    }
-
+impl Supervisor<'_> {
     /// Runs the loop until all ranks have ended and all of their output is written. Returns the
     /// exit status of the job.
     pub(super) fn supervise(mut self) -> Result<u8, Error> {
         loop {
             if !self.is_any_running() {
-                self.remotes().for_each(RemoteRanks::close);
-                if !self.remotes().any(|remote| remote.is_running()) {
+                self.stations.remotes().for_each(RemoteRanks::close);
+                if !self.stations.remotes().any(|remote| remote.is_running()) {
                     break;
                 }
             }
@@ -287,25 +181,14 @@ impl<'a> Supervisor<'a> {
             None => {}
         }
         if let Some(input) = &self.input {
-            if input.under_way < INPUT_WINDOW && self.has_started(0) {
+            if input.under_way < INPUT_WINDOW && self.stations.has_started(0) {
                 watch(EventSource::Input, input.stdin.as_fd(), readable);
             }
         }
         let output = !self.queue.is_full();
-        for (number, host) in self.hosts.iter().enumerate() {
-            match host {
-                HostRanks::Local(local) => {
-                    local.watch(output, |source, descriptor: BorrowedFd<'_>, events| {
-                        watch(EventSource::Local(number, source), descriptor, events);
-                    })
-                }
-                HostRanks::Remote(remote) => {
-                    remote.watch(output, |source, descriptor: BorrowedFd<'_>, events| {
-                        watch(EventSource::Remote(number, source), descriptor, events);
-                    })
-                }
-            }
-        }
+        self.stations.watch(output, |host, source, descriptor, events| {
+            watch(EventSource::Station(host, source), descriptor, events);
+        });
         match poll(&mut polled, at_most) {
             Ok(_) => {}
             Err(Errno::EINTR) => return Ok(Vec::new()),
@@ -318,126 +201,8 @@ impl<'a> Supervisor<'a> {
             .collect())
     }
 
-    /// Whether commands can reach a rank's host.
-    fn has_started(&self, rank: u32) -> bool {
-        match &self.hosts[self.placement.of(rank) as usize] {
-            HostRanks::Local(_) => true,
-            HostRanks::Remote(remote) => remote.has_greeted(),
-        }
-    }
-
     fn is_any_running(&self) -> bool {
         self.ranks.iter().any(|rank| rank.runs)
-    }
-
-    fn remotes(&mut self) -> impl Iterator<Item = &mut RemoteRanks> {
-        self.hosts.iter_mut().filter_map(|host| match host {
-            HostRanks::Local(_) => None,
-            HostRanks::Remote(remote) => Some(&mut **remote),
-        })
-    }
-
-    fn time_left(&self) -> PollTimeout {
-        let next = match self.phase {
-            Phase::Running => {
-                let postponed = self.postponed.iter().map(|failure| failure.until);
-                self.deadline.into_iter().chain(self.look).chain(postponed).min()
-            }
-            Phase::Tracing(at) | Phase::Leaving(at) | Phase::Ending(at) | Phase::Killed(at) => {
-                Some(at)
-            }
-            Phase::GivenUp => None,
-        };
-        let overdue = self.hosts.iter().filter_map(|host| match host {
-            HostRanks::Local(_) => None,
-            HostRanks::Remote(remote) => remote.overdue(self.started + START_LIMIT, LAST_WORDS),
-        });
-        let Some(next) = next.into_iter().chain(overdue).min() else { return PollTimeout::NONE };
-        // Rounded up: poll(2) counts in milliseconds, and a timeout of 0 would spin.
-        let left = next.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
-        PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
-    }
-
-    fn handle_time(&mut self) {
-        let now = Instant::now();
-        match self.phase {
-            Phase::Running if self.deadline.is_some_and(|deadline| deadline <= now) => {
-                self.status = Some(TIMED_OUT);
-                let seconds = self.job.timeout.unwrap_or_default().as_secs_f64();
-                let living = self.describe_living();
-                self.say(&format!("the job took longer than {seconds} s; ending {living}"));
-                match self.job.stacks {
-                    true => {
-                        self.ask_for_stacks();
-                        self.phase = Phase::Tracing(now + TRACING);
-                    }
-                    false => self.end(),
-                }
-            }
-            Phase::Tracing(until) if until <= now || self.untraced().next().is_none() => {
-                self.name_untraced();
-                self.end();
-            }
-            Phase::Running if self.look.is_some_and(|look| look <= now) => self.watch(now),
-            Phase::Leaving(end) if end <= now => self.end_leavers(),
-            Phase::Ending(kill) if kill <= now => self.kill(),
-            Phase::Killed(give_up) if give_up <= now => {
-                self.phase = Phase::GivenUp;
-                self.remotes().for_each(|remote| remote.give_up("its agent doesn't answer"));
-            }
-            _ => {}
-        }
-        let start = self.started + START_LIMIT;
-        for remote in self.remotes() {
-            if remote.overdue(start, LAST_WORDS).is_some_and(|due| due <= now) {
-                remote.give_up("no message from its agent");
-            }
-        }
-    }
-
-    /// Passes the notes of all ranks to the watchdog and prints its report.
-    fn watch(&mut self, now: Instant) {
-        let notes: Vec<_> = (0..self.ranks.len() as u32)
-            .map(|rank| match self.server.standing(rank) {
-                Standing::Outside => Some(Note::default()), // it computes, and may still call init
-                Standing::Joined => Some(self.noted(rank)),
-                Standing::Finalized | Standing::Dead => None,
-            })
-            .collect();
-        let Some(watchdog) = &mut self.watchdog else { return };
-        self.look = watchdog.next(now);
-        let (hosts, placement) = (&self.hosts, &self.placement);
-        let remarked = |rank| match &hosts[placement.of(rank) as usize] {
-            HostRanks::Local(local) => local.remarked(rank),
-            HostRanks::Remote(remote) => remote.remarked(rank),
-        };
-        let report = watchdog.look(now, &notes, remarked);
-        report.iter().for_each(|line| self.say(line));
-        if self.job.stacks && !report.is_empty() {
-            self.ask_for_stacks();
-        }
-    }
-
-    fn ask_for_stacks(&mut self) {
-        for rank in &mut self.ranks {
-            rank.untraced = rank.runs;
-        }
-        self.act_all(&Command::Stacks);
-    }
-
-    /// The running ranks whose stacks were asked for and aren't there yet.
-    fn untraced(&self) -> impl Iterator<Item = u32> {
-        let ranks = (0..).zip(&self.ranks);
-        ranks.filter(|(_, rank)| rank.untraced && rank.runs).map(|(rank, _)| rank)
-    }
-
-    fn name_untraced(&mut self) {
-        let names: Vec<_> = self.untraced().map(|rank| rank.to_string()).collect();
-        if !names.is_empty() {
-            let seconds = TRACING.as_secs();
-            let names = names.join(", ");
-            self.say(&format!("no stacks within {seconds} s of ranks: {names}"));
-        }
     }
 
     fn handle(&mut self, source: EventSource) -> io::Result<()> {
@@ -454,24 +219,16 @@ impl<'a> Supervisor<'a> {
                 }
             }
             EventSource::Input => self.handle_input(),
-            EventSource::Local(host, source) => {
-                if let HostRanks::Local(local) = &mut self.hosts[host] {
-                    local.handle(source, &mut events)?;
-                }
-            }
-            EventSource::Remote(host, source) => {
-                if let HostRanks::Remote(remote) = &mut self.hosts[host] {
-                    let ended = remote.handle(source, &mut self.queue, &mut events)?;
-                    events.drain(..).for_each(|event| self.handle_event(event));
-                    if let Some(status) = ended {
-                        self.handle_lost(host, status);
-                    }
+            EventSource::Station(host, source) => {
+                let ended = self.stations.handle(host, source, &mut self.queue, &mut events)?;
+                events.drain(..).for_each(|event| self.handle_event(event));
+                if let Some(status) = ended {
+                    self.handle_lost(host, status);
                 }
             }
         }
-        events.into_iter().for_each(|event| self.handle_event(event));
         if !self.queue.is_full() {
-            self.remotes().for_each(RemoteRanks::ask_for_output);
+            self.stations.remotes().for_each(RemoteRanks::ask_for_output);
         }
         Ok(())
     }
@@ -479,12 +236,8 @@ impl<'a> Supervisor<'a> {
     fn handle_event(&mut self, event: Event) {
         match event {
             Event::Started(rank, processors) => {
-                if self.job.verbose {
-                    let number = self.placement.of(rank) as usize;
-                    let host = match self.job.hosts.get(number) {
-                        Some(host) => format!(" on host {}", host.name.to_string_lossy()),
-                        None => String::new(),
-                    };
+                if self.job.output.verbose {
+                    let host = self.place_of(rank);
                     self.say(&format!("rank {rank}{host} runs on processors {processors}"));
                 }
             }
@@ -508,20 +261,12 @@ impl<'a> Supervisor<'a> {
                     input.under_way = input.under_way.saturating_sub(count as usize);
                 }
             }
-            Event::Stacks(rank, text) => {
-                self.ranks[rank as usize].untraced = false;
-                let mut lines = text.lines();
-                let how = lines.next().unwrap_or_default();
-                self.say(&format!("stacks of rank {rank}, {how}"));
-                lines.for_each(|line| self.say(&format!("  {line}")));
-            }
+            Event::Stacks(rank, text) => self.handle_stacks(rank, &text),
             // `RemoteRanks` handles these itself.
             Event::Refused { .. } | Event::Noted(..) | Event::Remarked(..) | Event::Clock(..) => {}
             Event::Recorded(rank, record) => {
-                let host = match &self.hosts[self.placement.of(rank) as usize] {
-                    HostRanks::Local(_) => None,
-                    HostRanks::Remote(remote) => Some((remote.name(), remote.clock())),
-                };
+                let remote = self.stations.remote_of(rank);
+                let host = remote.map(|remote| (remote.name(), remote.clock()));
                 if let Err(error) = self.gatherer.take(rank, record, host) {
                     self.status.get_or_insert(1);
                     self.say(&format!("writing the trace: {error}; the rest is lost"));
@@ -544,7 +289,7 @@ impl<'a> Supervisor<'a> {
         if count == 0 {
             self.input = None;
         }
-        self.act(self.placement.of(0) as usize, Command::Input(bytes));
+        self.stations.act(0, Command::Input(bytes));
     }
 
     /// Handles a failed write to one of the launcher's own output streams.
@@ -552,7 +297,7 @@ impl<'a> Supervisor<'a> {
     /// If the stream's reader has gone, the ranks get SIGPIPE as they would without a launcher. Any
     /// other failure, such as a full disk, is reported to the user, because output is lost.
     fn handle_closed(&mut self, stream: OutputStream, error: &io::Error) {
-        self.act_all(&Command::Close(stream));
+        self.stations.act_all(&Command::Close(stream));
         if error.kind() != io::ErrorKind::BrokenPipe {
             self.status.get_or_insert(1);
             if stream == OutputStream::Stdout {
@@ -587,38 +332,18 @@ impl<'a> Supervisor<'a> {
             match to_forward(&information) {
                 Some(signal) => self.signal(signal),
                 // The terminal has signalled the processes of this host, but not those of others.
-                None => {
-                    self.remotes().for_each(|remote| remote.act(&Command::Signal(signal as i32)))
-                }
+                None => self
+                    .stations
+                    .remotes()
+                    .for_each(|remote| remote.act(&Command::Signal(signal as i32))),
             }
         }
         Ok(())
     }
 
-    /// The current note of a rank, or the last one that its host reported.
-    fn noted(&self, rank: u32) -> Note {
-        match &self.hosts[self.placement.of(rank) as usize] {
-            HostRanks::Local(local) => local.noted(rank),
-            HostRanks::Remote(remote) => remote.noted(rank),
-        }
-    }
-
-    fn act(&mut self, host: usize, command: Command) {
-        match &mut self.hosts[host] {
-            HostRanks::Local(local) => local.act(command),
-            HostRanks::Remote(remote) => remote.act(&command),
-        }
-    }
-
-    fn act_all(&mut self, command: &Command) {
-        for host in 0..self.hosts.len() {
-            self.act(host, command.clone());
-        }
-    }
-
     /// Records a rank's death in the segment of every host.
     fn mark(&mut self, rank: u32, death: Death) {
-        self.act_all(&Command::Mark(rank, death));
+        self.stations.act_all(&Command::Mark(rank, death));
     }
 
     fn answer(&mut self, rank: u32, answer: Answer) {
@@ -630,7 +355,7 @@ impl<'a> Supervisor<'a> {
             }
             Answer::Abort(code) => {
                 self.mark(rank, Death::Abort(code));
-                self.act_all(&Command::Abort(code));
+                self.stations.act_all(&Command::Abort(code));
                 if self.phase == Phase::Running {
                     self.status = Some(status_of(code));
                     let name = self.name(rank);
@@ -638,16 +363,16 @@ impl<'a> Supervisor<'a> {
                     self.end();
                 }
             }
-            Answer::Malformed => self.act(self.placement.of(rank) as usize, Command::HangUp(rank)),
+            Answer::Malformed => self.stations.act(rank, Command::HangUp(rank)),
         }
     }
 
     fn reply(&mut self, rank: u32, line: String) {
-        self.act(self.placement.of(rank) as usize, Command::Reply(rank, line));
+        self.stations.act(rank, Command::Reply(rank, line));
     }
 
     fn signal(&mut self, signal: Signal) {
-        self.act_all(&Command::Signal(signal as i32));
+        self.stations.act_all(&Command::Signal(signal as i32));
     }
 
     /// Queues a line of the launcher's own on standard error, in order with the ranks' output.

@@ -20,7 +20,7 @@ use crate::window::check::check;
 use crate::window::claim;
 use crate::window::lane::{Called, Coming, Lane, Value};
 use crate::window::memo::Key;
-use crate::window::observing::Begun;
+use crate::window::observing;
 use crate::window::operation::{Action, Holders, Operation, Side};
 use crate::window::path::{self, Progress, fast, paged};
 use crate::window::peers::Target;
@@ -45,7 +45,53 @@ impl Core {
         if fast::transfer(parts, action, memory, what, target, at, count, target_type).is_some() {
             return Ok(());
         }
-        self.transfer_otherwise(action, memory, what, target, displacement, count, target_type)
+        if parts.observed().is_none() {
+            return self.transfer_otherwise(
+                action,
+                memory,
+                what,
+                target,
+                displacement,
+                count,
+                target_type,
+            );
+        }
+        match observing::count_copy(parts, action, memory, &what, target, at, count, target_type) {
+            true => Ok(()),
+            false => self.transfer_observed(
+                action,
+                memory,
+                what,
+                target,
+                displacement,
+                count,
+                target_type,
+            ),
+        }
+    }
+
+    /// As [`transfer_otherwise`](Core::transfer_otherwise), in a window that is observed.
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline(never)]
+    #[track_caller]
+    fn transfer_observed(
+        &self,
+        action: Action,
+        span: Span,
+        what: What<'_>,
+        target: i32,
+        at: i64,
+        count: i64,
+        target_type: TargetType<'_>,
+    ) -> Result<()> {
+        let parts = &self.parts;
+        if let (Some(observed), TargetType::Own(own)) = (parts.observed(), target_type) {
+            let caller = Location::caller();
+            if observed.copy(parts, action, span, what, target, at, count, own, caller).is_some() {
+                return Ok(());
+            }
+        }
+        self.transfer_otherwise(action, span, what, target, at, count, target_type)
     }
 
     #[allow(clippy::too_many_arguments)] // MPI's
@@ -62,12 +108,6 @@ impl Core {
         target_type: TargetType<'_>,
     ) -> Result<()> {
         let (parts, at) = (&self.parts, displacement);
-        if let (Some(observed), TargetType::Own(own)) = (parts.observed(), target_type) {
-            let caller = Location::caller();
-            if observed.copy(parts, action, span, what, target, at, count, own, caller).is_some() {
-                return Ok(());
-            }
-        }
         if let Some(to) = fast::unlocked(parts, target) {
             let again =
                 move || fast::transfer(parts, action, span, what, target, at, count, target_type);
@@ -338,21 +378,17 @@ impl Core {
         let by_value = Some(TypeId::of::<T>());
         let operation = Operation::new(action, at, origin, result);
         let operation = Operation { compare, by_value, ..operation };
-        let begun = self.begun(&operation, caller);
-        let progress = match path::again_value(&self.parts, &operation, &ticket) {
-            Some(progress) => {
+        let progress = self.counted(&operation, caller, || {
+            if let Some(progress) = path::again_value(&self.parts, &operation, &ticket) {
                 if progress == Progress::Started {
                     self.note_site(target, caller);
                 }
-                Some(progress)
+                return Ok(Some(progress));
             }
-            None => {
-                let result = Keeper::owner(&ticket);
-                let holders = Holders { origin: Keeper::Lender, result };
-                self.issue(operation, holders, Some(ticket))?
-            }
-        };
-        self.ended(&operation, begun, progress);
+            let result = Keeper::owner(&ticket);
+            let holders = Holders { origin: Keeper::Lender, result };
+            self.issue(operation, holders, Some(ticket), caller)
+        })?;
         match (progress, self.parts.peers().get(target)) {
             (Some(Progress::Started), Some(to)) => {
                 let (epoch, peer) = (self.parts.epochs().state(), to.peer);
@@ -395,21 +431,21 @@ impl Core {
     #[track_caller]
     pub(in crate::window) fn operate(&self, operation: Operation<'_>) -> Result<()> {
         match self.parts.observed() {
-            None => self.attempt(operation).map(drop),
+            None => self.attempt(operation, Location::caller()).map(drop),
             Some(_) => self.operate_observed(operation),
         }
     }
 
+    /// The program's line is an argument here and below, since closures don't pass it on.
     #[inline(always)]
-    #[track_caller]
-    fn attempt(&self, operation: Operation<'_>) -> Result<Option<Progress>> {
+    fn attempt(&self, operation: Operation<'_>, caller: Caller) -> Result<Option<Progress>> {
         match path::again(&self.parts, &operation, None) {
             Some(Progress::Done) => Ok(Some(Progress::Done)),
             Some(progress) => {
-                self.note_site(operation.target, Location::caller());
+                self.note_site(operation.target, caller);
                 Ok(Some(progress))
             }
-            None => self.issue(operation, Holders::lenders(), None),
+            None => self.issue(operation, Holders::lenders(), None, caller),
         }
     }
 
@@ -417,39 +453,38 @@ impl Core {
     #[inline(never)]
     #[track_caller]
     fn operate_observed(&self, operation: Operation<'_>) -> Result<()> {
-        let begun = self.begun(&operation, Location::caller());
-        let progress = self.attempt(operation)?;
-        self.ended(&operation, begun, progress);
-        Ok(())
+        let caller = Location::caller();
+        self.counted(&operation, caller, || self.attempt(operation, caller)).map(drop)
     }
 
-    /// Tells the observer, if there is one, that an operation begins. No call takes what is
-    /// observed as a closure: inside of one, the line of the program's call is lost.
+    /// Issues an operation, and lets the observer count it if there is one.
     #[inline(always)]
-    fn begun(&self, operation: &Operation<'_>, caller: Caller) -> Option<Begun> {
-        self.parts.observed().map(|it| it.begin(&self.parts, operation, caller))
-    }
-
-    /// Lets the observer count an operation that has begun and didn't fail.
-    #[inline(always)]
-    fn ended(&self, operation: &Operation<'_>, begun: Option<Begun>, progress: Option<Progress>) {
-        if let (Some(observed), Some(begun)) = (self.parts.observed(), begun) {
+    fn counted(
+        &self,
+        operation: &Operation<'_>,
+        caller: Caller,
+        issue: impl FnOnce() -> Result<Option<Progress>>,
+    ) -> Result<Option<Progress>> {
+        let observed = self.parts.observed();
+        let begun = observed.map(|it| it.begin(&self.parts, operation, caller));
+        let progress = issue()?;
+        if let (Some(observed), Some(begun)) = (observed, begun) {
             observed.end(&self.parts, operation, begun, progress);
         }
+        Ok(progress)
     }
 
     /// An operation with all its checks, and a ticket if it is waited for by itself. `None` for
     /// PROC_NULL, on which there is nothing to do.
-    #[track_caller]
     fn issue(
         &self,
         operation: Operation<'_>,
         holders: Holders,
         ticket: Option<Arc<Ticket>>,
+        caller: Caller,
     ) -> Result<Option<Progress>> {
         let (parts, call, rank) = (&self.parts, operation.call, operation.target);
         let process = parts.process();
-        let caller = Location::caller();
         self.called(caller);
         self.note(operation.action.activity(), rank);
         let mut bytes = None;
@@ -483,10 +518,9 @@ impl Core {
         holders: Holders,
         ticket: &Arc<Ticket>,
     ) -> Result<()> {
-        let begun = self.begun(&operation, Location::caller());
-        let progress = self.issue(operation, holders, Some(ticket.clone()))?;
-        self.ended(&operation, begun, progress);
-        match progress {
+        let caller = Location::caller();
+        let issue = || self.issue(operation, holders, Some(ticket.clone()), caller);
+        match self.counted(&operation, caller, issue)? {
             Some(Progress::Started | Progress::Accessed) => Ok(()),
             _ => {
                 ticket.settle();
