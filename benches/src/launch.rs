@@ -61,7 +61,11 @@ pub fn serve(work: &str) -> Result<(), Failure> {
 }
 
 /// The memory (Pss) of the largest rank in kB. Pss contains the process's share of shared pages.
-fn memory(rank: &Rank) -> Result<f64, Failure> {
+/// Collective.
+///
+/// # Errors
+/// An error of the communication, or a system that doesn't report memory.
+pub fn memory(rank: &Rank) -> Result<f64, Failure> {
     let rollup = std::fs::read_to_string("/proc/self/smaps_rollup")?;
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).ok_or("no Pss line")?;
     let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse()?;

@@ -62,6 +62,13 @@ impl Notification<'_> {
         }
     }
 
+    /// Whether the count differs from `last`, what the owner read last. False as well if it has risen
+    /// by a multiple of 2^31 since, so an owner calls this only between two reads.
+    #[inline]
+    pub(crate) fn has_moved(self, last: u64) -> bool {
+        self.count.load(Ordering::Acquire) >> 1 != last as u32 & (u32::MAX >> 1)
+    }
+
     /// Marks the owner as asleep: ranks that raise the counter from here on ring it. The owner
     /// reads the count once more before it sleeps.
     pub(crate) fn arm(self) {
@@ -108,6 +115,18 @@ mod tests {
         }
         // A rank has begun the low bits again, and not counted the wrap yet.
         with(ONE, 2, |counter| assert_eq!(counter.read((3 << LOW) - 1), (3 << LOW) - 1));
+    }
+
+    #[test]
+    fn a_count_that_rises_has_moved() {
+        for (count, wraps) in [(0, 0), (ASLEEP, 3), (u32::MAX - ASLEEP, 2)] {
+            with(count, wraps, |counter| {
+                let last = counter.read(0);
+                assert!(!counter.has_moved(last));
+                counter.raise();
+                assert!(counter.has_moved(last) && !counter.has_moved(last + 1));
+            });
+        }
     }
 
     #[test]

@@ -58,6 +58,20 @@ pub struct Type {
     card: Arc<Card>,
 }
 
+/// A Rust type that a datatype describes.
+#[derive(Clone, Copy)]
+pub(crate) struct RustType {
+    id: TypeId,
+    /// Its [`Element::item_names`], which errors take the names of fields from.
+    items: fn() -> String,
+}
+
+impl RustType {
+    pub(crate) fn of<T: Element>() -> RustType {
+        RustType { id: TypeId::of::<T>(), items: T::item_names }
+    }
+}
+
 /// The result of a commit, shared by all dups of a type.
 pub(crate) struct Compiled {
     committed: Committed,
@@ -97,8 +111,16 @@ struct ForeignParts {
 /// The id of a type's form on the wire. Ids increase and are never reused.
 struct Identity {
     id: u64,
-    shipped: OnceLock<Arc<[u8]>>,
+    shipped: OnceLock<Shipped>,
     names: Arc<Names>,
+}
+
+/// A form as it is shipped, with the names of its items.
+#[derive(Clone)]
+struct Shipped {
+    bytes: Arc<[u8]>,
+    /// The bytes of the names, at the end.
+    names: u64,
 }
 
 impl Identity {
@@ -121,12 +143,16 @@ impl Compiled {
         names: &Arc<Names>,
         datatype: &Datatype,
         architecture: &Architecture,
-        element: Option<TypeId>,
+        element: Option<RustType>,
     ) -> Result<Arc<Compiled>> {
+        let committed = match element {
+            Some(rust) => Committed::of_fields(datatype, architecture, rust.items),
+            None => Committed::new(datatype, architecture),
+        };
         Ok(Arc::new(Compiled {
-            committed: Committed::new(datatype, architecture)?,
+            committed: committed?,
             identity: Identity::new(names),
-            element: element.or_else(|| element_of(datatype)),
+            element: element.map(|rust| rust.id).or_else(|| element_of(datatype)),
             elsewhere: Elsewhere::default(),
             leaf: OnceLock::new(),
         }))
@@ -519,7 +545,10 @@ pub(crate) struct Shipment {
     pub tag: Tag,
     /// The process at which a locale-specific form is right.
     pub builder: u32,
+    /// The form, and after it the names of the fields of a Rust type.
     pub bytes: Arc<[u8]>,
+    /// The bytes of the names.
+    pub names: u64,
 }
 
 impl TargetType<'_> {
@@ -605,8 +634,18 @@ impl TargetType<'_> {
                 (&foreign.parts.identity, foreign.form(), foreign.builder())
             }
         };
-        let bytes = identity.shipped.get_or_init(|| form.encode().into()).clone();
-        Shipment { id: identity.id, tag: form.tag(), builder, bytes }
+        let names = || match self {
+            TargetType::Own(own) => own.compiled.native().field_text(),
+            TargetType::Foreign(_) => None,
+        };
+        let shipped = identity.shipped.get_or_init(|| {
+            let (mut bytes, names) = (form.encode(), names());
+            let names = names.as_deref().unwrap_or_default();
+            bytes.extend_from_slice(names.as_bytes());
+            Shipped { bytes: bytes.into(), names: names.len() as u64 }
+        });
+        let Shipped { bytes, names } = shipped.clone();
+        Shipment { id: identity.id, tag: form.tag(), builder, bytes, names }
     }
 }
 

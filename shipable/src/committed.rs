@@ -8,6 +8,7 @@ use crate::arch::Architecture;
 use crate::bounds::Bounds;
 use crate::datatype::Datatype;
 use crate::error::Result;
+use crate::fields::Fields;
 use crate::form::{Form, Layouts, Regular, Tag};
 use crate::packed::Units;
 use crate::program::{self, Program};
@@ -84,6 +85,26 @@ impl Committed {
     ///
     /// The errors of [`Form::compile`].
     pub fn new(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
+        Committed::with(datatype, architecture, Fields::Unknown)
+    }
+
+    /// Commits the datatype of a Rust type, so that the errors of its programs name fields.
+    /// `fields` is the type's [`Element::item_names`](crate::Element::item_names), which is called
+    /// only for an error. [`Program::with_fields`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Form::compile`].
+    pub fn of_fields(
+        datatype: &Datatype,
+        architecture: &Architecture,
+        fields: fn() -> String,
+    ) -> Result<Committed> {
+        Committed::with(datatype, architecture, Fields::Of(fields))
+    }
+
+    #[inline(always)]
+    fn with(datatype: &Datatype, architecture: &Architecture, fields: Fields) -> Result<Committed> {
         let mut made = place(|| Inner {
             datatype: datatype.clone(),
             architecture: *architecture,
@@ -94,6 +115,7 @@ impl Committed {
             units: OnceLock::new(),
         });
         made.compile()?;
+        made.native.set_fields(fields);
         Ok(Committed(made.shareable()))
     }
 
@@ -150,7 +172,9 @@ impl Committed {
         if let Some((_, program)) = others.iter().find(|(known, _)| known == stream) {
             return Ok(Arc::clone(program).into());
         }
-        let program = Arc::new(self.form().lower(&inner.architecture, stream)?);
+        let mut program = self.form().lower(&inner.architecture, stream)?;
+        program.set_fields(inner.native.fields().clone());
+        let program = Arc::new(program);
         others.push((*stream, Arc::clone(&program)));
         Ok(program.into())
     }

@@ -53,6 +53,7 @@ mod dims;
 pub mod element;
 pub mod error;
 pub mod excerpt;
+mod fields;
 pub mod flat;
 pub mod float;
 pub mod form;

@@ -273,6 +273,22 @@ fn derived_structs_name_their_fields() {
 }
 
 #[test]
+fn items_have_the_names_of_their_fields() {
+    assert_eq!(<[[i32; 3]; 2]>::item_names(), "*2*3");
+    assert_eq!(
+        (f64::item_names(), c::FloatComplex::item_names()),
+        (String::new(), ":2".to_owned())
+    );
+    assert_eq!(<(u8, [c::DoubleInt; 4])>::item_names(), "(0,1*4:2)");
+    let names = <[Aligned; 2]>::item_names();
+    assert!(names.starts_with("*2(0") && names.contains(",1"), "{names}");
+    // As many as the programs count, so that an error finds its field.
+    let record =
+        Committed::of_fields(&Record::datatype(), &Architecture::NATIVE, Record::item_names);
+    assert_eq!(record.unwrap().native().field_text().as_deref(), Some(&*Record::item_names()));
+}
+
+#[test]
 fn received_bytes_that_are_no_variant_are_refused_when_read() {
     let mut seasons = [Enum::from(Season::Winter); 3];
     let committed = Committed::new(&Enum::<Season>::datatype(), &Architecture::NATIVE).unwrap();

@@ -158,6 +158,27 @@ fn leaf_is_pair(leaf: Leaf) -> bool {
     matches!(leaf, Leaf::Basic(basic) if basic.is_pair())
 }
 
+/// Makes the NaNs of two memories equal, where both have one. Rust and MPI leave the sign of a
+/// computed NaN open, and machines differ: Arm's instruction that multiplies and subtracts negates
+/// it.
+fn align_nans(op: Op, scalars: &[Scalar], indices: &[usize], found: &[u8], wanted: &mut [u8]) {
+    if !matches!(op, Op::Sum | Op::Prod) {
+        return;
+    }
+    let (mut scalars, mut rest) = (scalars.iter().cycle(), indices);
+    while let Some(scalar) = scalars.next().filter(|_| !rest.is_empty()) {
+        let (bytes, after) = rest.split_at(scalar.size.into());
+        rest = after;
+        let is_nan = |memory: &[u8]| {
+            let packed: Vec<u8> = bytes.iter().map(|&index| memory[index]).collect();
+            matches!(scalar.value, Value::Float(_)) && float(*scalar, &packed).is_nan()
+        };
+        if is_nan(found) && is_nan(wanted) {
+            bytes.iter().for_each(|&index| wanted[index] = found[index]);
+        }
+    }
+}
+
 /// Random bytes of a scalar. Floats have values on which every format computes exactly; infinities
 /// occur only if the operation preserves them.
 fn value(random: &mut Random, scalar: Scalar, op: Op, narrow: bool) -> Vec<u8> {
@@ -345,6 +366,7 @@ fn operations_agree_with_the_oracle_at_any_cut() {
             (Err(Error::Conversion(error)), Some(item)) => assert_eq!(error.item, item, "{what}"),
             (outcome, _) => panic!("{what}: {outcome:?}"),
         }
+        align_nans(op, &there_kinds, &indices, &target.memory, &mut wanted);
         assert!(target.memory == wanted, "{what}");
 
         // From typed memory to typed memory.
@@ -371,6 +393,7 @@ fn operations_agree_with_the_oracle_at_any_cut() {
             let room = fetching.then_some(&mut room);
             reduction.apply_typed(operands, &mut target.sides(), room, range).unwrap();
         }
+        align_nans(op, &there_kinds, &indices, &target.memory, &mut wanted);
         assert!(target.memory == wanted, "{what}, from {other_type}");
         assert!(!fetching || result.memory == fetched, "{what}, to {other_type}");
     });

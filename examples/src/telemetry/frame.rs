@@ -46,14 +46,22 @@ impl Rail {
     }
 }
 
+/// A pass over the ground station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Shipable)]
+#[repr(C)]
+pub struct Pass {
+    pub seconds: u16,
+    /// Bytes that the board may send. A `long` of the board may have 32 bits.
+    pub downlink: c::Long,
+}
+
 /// The limits that the ground sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Shipable)]
 #[repr(C)]
 pub struct Limits {
     pub rail: [c::Char; 6],
     pub volts: [f32; 2],
-    /// Bytes of a downlink. A `long` of the board may have 32 bits.
-    pub downlink: c::Long,
+    pub passes: [Pass; 2],
 }
 
 /// The board's answer to a command.

@@ -8,7 +8,7 @@ use longshore::{Class, Passive, c};
 use super::archive::Archive;
 use super::chart::Chart;
 use super::dashboard::Dashboard;
-use super::frame::{Frame, Limits, Mode, State};
+use super::frame::{Frame, Limits, Mode, Pass, State};
 use super::{SLOTS, Station, counter, uplink};
 use crate::show::Show;
 
@@ -111,9 +111,11 @@ impl Tally {
     }
 }
 
-/// The limits, with a number of bytes.
+/// The limits, with the bytes that the board may send in the second pass.
 pub fn limits(downlink: c::Long) -> Result<Limits, Box<dyn Error>> {
-    Ok(Limits { rail: c::Char::array("28V")?, volts: [27.5, 28.5], downlink })
+    let passes = [(480, c::Long(1_000_000)), (510, downlink)];
+    let passes = passes.map(|(seconds, downlink)| Pass { seconds, downlink });
+    Ok(Limits { rail: c::Char::array("28V")?, volts: [27.5, 28.5], passes })
 }
 
 /// Sets limits that a board of 32 bits can't hold, and then limits that it can.
@@ -129,10 +131,7 @@ fn set_limits(station: &Station<'_>, show: &Show<'_>) -> Result<(), Box<dyn Erro
                 .lock_all(|window| window.put(&record, *board, uplink::RECORD, 1, &types.limits));
             match put {
                 Ok(()) => show.say("the board holds a downlink of 3000000000 bytes")?,
-                Err(refused) => {
-                    show.say("limits have the items rail (0 to 5), volts (6, 7) and downlink (8)")?;
-                    show.say(&format!("refused, as it must be: {refused}"))?;
-                }
+                Err(refused) => show.say(&format!("refused, as it must be: {refused}"))?,
             }
         }
         _ => show.say("a `long` of the ground has 32 bits, as the board's may have")?,

@@ -29,10 +29,13 @@ fn a_race_is_told_with_both_places() {
 }
 
 #[test]
-fn limits_that_the_board_cant_hold_are_refused_with_the_value() {
+fn limits_that_the_board_cant_hold_are_refused_by_field_and_value() {
     let finished = telemetry(&[], &["--frames", "5"]);
     let told = String::from_utf8(finished.stdout).unwrap();
-    let words = ["refused, as it must be: rank 2 ", "element 8 (MPI_LONG): 3000000000 "];
+    let words = [
+        "refused, as it must be: rank 2 ",
+        "element 11, field passes[1].downlink (MPI_LONG): 3000000000 ",
+    ];
     assert!(words.iter().all(|word| told.contains(word)), "{told}");
 }
 

@@ -88,9 +88,15 @@ impl fmt::Debug for Secret {
 #[cfg(test)]
 pub(crate) mod copies {
     use std::fs::File;
-    use std::os::unix::fs::FileExt;
+    use std::io::Read;
+    use std::os::fd::{AsRawFd, OwnedFd};
 
+    use nix::fcntl::OFlag;
+    use nix::unistd::pipe2;
     use zeroize::Zeroizing;
+
+    /// Bytes that an empty pipe takes.
+    const PIECE: usize = 64 << 10;
 
     /// The place of some bytes in others. The C library's search is fast in unoptimised tests, too.
     #[allow(unsafe_code)]
@@ -103,12 +109,25 @@ pub(crate) mod copies {
         (!found.is_null()).then(|| found.addr() - bytes.as_ptr().addr())
     }
 
+    /// Copies memory from an address on by way of a pipe. Returns the number of bytes, which is 0 if
+    /// the address isn't mapped. Under qemu-user, /proc/self/mem has other addresses than the
+    /// program if that is of 32 bits.
+    #[allow(unsafe_code)]
+    fn copy(at: u64, to: &mut [u8], pipe: &mut (File, OwnedFd)) -> usize {
+        // SAFETY: the system only reads the memory, and checks that it may be read.
+        let sent = unsafe { libc::write(pipe.1.as_raw_fd(), at as *const _, to.len()) };
+        let sent = usize::try_from(sent).unwrap_or(0);
+        pipe.0.read_exact(&mut to[..sent]).unwrap();
+        sent
+    }
+
     /// The number of places in this process's own memory that have these bytes, which are given
     /// inverted.
     pub(crate) fn count(inverted: &[u8]) -> usize {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let memory = File::open("/proc/self/mem").unwrap();
-        let mut piece = vec![0u8; 1 << 20];
+        let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).unwrap();
+        let mut pipe = (File::from(read), write);
+        let mut piece = vec![0u8; PIECE];
         let wanted = Zeroizing::new(Vec::from_iter(inverted.iter().map(|byte| !byte)));
         let own = [&piece, &*wanted].map(|own| own.as_ptr_range());
         let is_own = |place: u64| own.iter().any(|own| own.contains(&(place as *const u8)));
@@ -119,7 +138,10 @@ pub(crate) mod copies {
             // Nothing of the program's is as large as the tables of a sanitizer.
             while at < end && end - at < 1 << 30 {
                 let len = piece.len().min((end - at) as usize);
-                let Ok(len) = memory.read_at(&mut piece[..len], at) else { break };
+                let len = copy(at, &mut piece[..len], &mut pipe);
+                if len < inverted.len() {
+                    break;
+                }
                 let mut from = 0;
                 while let Some(next) = find(&piece[from..len], &wanted) {
                     found += usize::from(!is_own(at + (from + next) as u64));

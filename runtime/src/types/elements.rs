@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use shipable::datatype::Node;
 use shipable::{Architecture, Datatype, Element, Leaf};
 
-use super::{Compiled, Type};
+use super::{Compiled, RustType, Type};
 use crate::error::{Result, locale_target};
 use crate::numbers::Numbers;
 use crate::object::{Card, Names};
@@ -64,7 +64,7 @@ impl Elements {
         &self,
         datatype: &Datatype,
         architecture: &Architecture,
-        element: Option<TypeId>,
+        element: Option<RustType>,
     ) -> Result<Type> {
         let compiled = Compiled::new(&self.names, datatype, architecture, element)?;
         Ok(Type::with_card(compiled, self.card(datatype)))
@@ -109,7 +109,7 @@ impl Elements {
         if let Some(both) = known.get(&TypeId::of::<T>()) {
             return Ok(both.clone());
         }
-        let element = Some(TypeId::of::<T>());
+        let element = Some(RustType::of::<T>());
         let slices = self.commit_on(&T::datatype(), &Architecture::NATIVE, element)?;
         let memory = self.lay_out::<T>(&slices, &self.architecture)?;
         known.insert(TypeId::of::<T>(), (slices.clone(), memory.clone()));
@@ -121,7 +121,7 @@ impl Elements {
     fn lay_out<T: Element>(&self, slices: &Type, architecture: &Architecture) -> Result<Type> {
         let native = architecture.same_representation(&Architecture::NATIVE);
         match T::simple() {
-            Some(portable) => self.commit_on(&portable, architecture, Some(TypeId::of::<T>())),
+            Some(portable) => self.commit_on(&portable, architecture, Some(RustType::of::<T>())),
             None if native => Ok(slices.clone()),
             None => {
                 let hint = "; only structs that follow C's layout rules have a place in another representation than the machine's";

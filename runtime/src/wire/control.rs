@@ -5,7 +5,7 @@ use shipable::Tag;
 use zeroize::Zeroizing;
 
 /// The version of the wire format. All ranks of a job must have the same one.
-pub(crate) const PROTOCOL: u32 = 9;
+pub(crate) const PROTOCOL: u32 = 10;
 
 /// Bytes of the longest control message.
 pub(crate) const CONTROL_LIMIT: usize = 4096;
@@ -21,6 +21,14 @@ pub(crate) fn tag_to_wire(tag: Tag) -> u8 {
         Tag::Portable => 1,
         Tag::Locale => 2,
     }
+}
+
+/// The form in the bytes of a `Define`, and the names of its fields, which are the last `names`
+/// bytes. `None` if they are no text.
+pub(crate) fn split_names(bytes: &[u8], names: u64) -> Option<(&[u8], &str)> {
+    let length = usize::try_from(names).ok()?;
+    let (form, names) = bytes.split_at_checked(bytes.len().checked_sub(length)?)?;
+    Some((form, std::str::from_utf8(names).ok()?))
 }
 
 /// A rank's introduction of itself and of the ranks that it knows.

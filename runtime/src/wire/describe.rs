@@ -7,7 +7,7 @@ use shipable::Form;
 use shipable::form::Limits;
 use shipable::reduce::Op;
 
-use super::{Brief, CONTROL_LIMIT, Frame, Header, Hello, Kind, Refusal};
+use super::{Brief, CONTROL_LIMIT, Frame, Header, Hello, Kind, Refusal, split_names};
 
 /// A frame, described for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,8 +114,9 @@ impl Description {
                     2 => Some("locale-specific"),
                     _ => None,
                 };
-                let form = Form::decode(data, &Limits::default());
-                self.text = form.ok().map(|form| form.to_string());
+                let form = split_names(data, header.count)
+                    .and_then(|(form, _)| Form::decode(form, &Limits::default()).ok());
+                self.text = form.map(|form| form.to_string());
             }
             Kind::Accumulate | Kind::Fetch | Kind::Swap => {
                 self.window = Some(header.context);

@@ -14,7 +14,8 @@ mod describe;
 use std::ops::Range;
 
 pub(crate) use control::{
-    CONTROL_LIMIT, Founding, Hello, Introduction, PROTOCOL, Refusal, hello_limit, tag_to_wire,
+    CONTROL_LIMIT, Founding, Hello, Introduction, PROTOCOL, Refusal, hello_limit, split_names,
+    tag_to_wire,
 };
 pub use describe::{Description, describe};
 

@@ -3,7 +3,8 @@
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    Architecture, Class, Datatype, Destination, Info, Op, Origin, PROC_NULL, Rank, Type, Window,
+    Architecture, Class, Datatype, Destination, Info, Op, Origin, PROC_NULL, Rank, Shipable, Type,
+    Window, c,
 };
 
 use crate::{bytewise, everywhere, expect, job, wrong};
@@ -254,6 +255,86 @@ fn rule_28_a_value_that_does_not_fit_stops_its_operation() {
         }
         window.free().unwrap();
         rank.finalize().unwrap();
+    });
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Shipable)]
+#[repr(C)]
+struct Battery {
+    cells: [f32; 2],
+    charge: c::Long,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Shipable)]
+#[repr(C)]
+struct Housekeeping {
+    tag: u8,
+    battery: [Battery; 3],
+}
+
+// The long of this program's slices must have 64 bits.
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn rule_28_a_value_that_does_not_fit_is_named_by_its_field() {
+    let full = |at: usize| {
+        let mut housekeeping = Housekeeping::default();
+        housekeeping.battery[at].charge = c::Long(1 << 40);
+        housekeeping
+    };
+    job(&[Architecture::S390X, Architecture::I686], Routes::Best, |rank| {
+        let world = rank.world();
+        let record = rank.type_of::<Housekeeping>().unwrap();
+        let mut window = Window::allocate(world, 400, 1, &Info::default()).unwrap();
+        let named = |outcome: longshore::Result<()>, words: &[&str]| {
+            expect(&outcome.unwrap_err(), Class::Conversion, words);
+        };
+        // The target names the field of its window, by the names that came with the form.
+        for (count, path) in [
+            (1, "field battery[2].charge (MPI_LONG): 1099511627776 "),
+            (2, "[1].battery[2].charge"),
+        ] {
+            let mut records = vec![Housekeeping::default(); count];
+            records[count - 1] = full(2);
+            let outcome = window.fence(|epoch| match world.rank() {
+                0 => epoch.put(&records, 1, 0, count as i64, &record),
+                _ => Ok(()),
+            });
+            match world.rank() {
+                0 => named(outcome, &["refused", path, "put at rank 0"]),
+                _ => outcome.unwrap(),
+            }
+        }
+        // The origin of a get names the field of its own memory.
+        let long = rank.type_of::<c::Long>().unwrap();
+        let mut back = [Housekeeping::default()];
+        if world.rank() == 0 {
+            window.write(0, &[full(1)]).unwrap();
+        }
+        let mut here = rank.buffer::<Housekeeping>(1).unwrap();
+        let outcome = window.fence(|epoch| match world.rank() {
+            1 => epoch.get(Destination::typed(&mut here, 1, &record), 0, 0, 1, &record),
+            _ => Ok(()),
+        });
+        match world.rank() {
+            1 => named(outcome, &["field battery[1].charge", "get at rank 1"]),
+            _ => outcome.unwrap(),
+        }
+        // Elements that aren't a struct's have no field.
+        let outcome = window.fence(|epoch| match world.rank() {
+            0 => epoch.put(&[c::Long(1 << 40)], 1, 0, 1, &long),
+            _ => Ok(()),
+        });
+        match world.rank() {
+            0 => named(outcome, &["element 0 (MPI_LONG): 1099511627776 "]),
+            _ => outcome.unwrap(),
+        }
+        // A rank's own memory may be the one that can't hold a value of this machine.
+        match world.rank() {
+            0 => window.read(0, &mut back).unwrap(),
+            _ => named(window.write(0, &[full(0)]), &["field battery[0].charge"]),
+        }
+        world.barrier().unwrap();
+        window.free().unwrap();
     });
 }
 

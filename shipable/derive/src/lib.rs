@@ -86,6 +86,10 @@ fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
             fn field_names() -> ::std::string::String {
                 <Self as #krate::Element>::names_of(&[#(#names),*], |members| members #(#members)*)
             }
+
+            fn item_names() -> ::std::string::String {
+                <Self as #krate::Element>::items_of(&[#(#names),*], |members| members #(#members)*)
+            }
         }
     })
 }

@@ -15,6 +15,8 @@ mod structure;
 
 use std::marker::PhantomData;
 
+use crate::arch::Architecture;
+use crate::committed::Committed;
 use crate::datatype::Datatype;
 use crate::memory::{View, ViewMut};
 pub use data::Data;
@@ -145,6 +147,26 @@ pub unsafe trait Element: Copy + Send + Sync + 'static {
         String::new()
     }
 
+    /// The names of the basic items, by which an error names the field of an item: the lengths of
+    /// arrays, then the fields in parentheses, or the number of items if that isn't 1. The fields of
+    /// tuples are numbers.
+    ///
+    /// ```
+    /// # use shipable::{Element, Shipable, c};
+    /// #[derive(Clone, Copy, Shipable)]
+    /// #[repr(C)]
+    /// struct Shape { tag: u8, corners: [(f64, f64); 3], grid: [[i32; 4]; 2], widest: c::DoubleInt }
+    ///
+    /// assert_eq!(Shape::item_names(), "(tag,corners*3(0,1),grid*2*4,widest:2)");
+    /// ```
+    fn item_names() -> String {
+        let program = Committed::new(&Self::datatype(), &Architecture::NATIVE);
+        match program.map(|committed| committed.native().items()) {
+            Ok(1) | Err(_) => String::new(),
+            Ok(items) => format!(":{items}"),
+        }
+    }
+
     /// The type as a block of simpler elements: an array is a block of its elements.
     #[doc(hidden)]
     fn block() -> Block {
@@ -183,6 +205,12 @@ pub unsafe trait Element: Copy + Send + Sync + 'static {
     #[doc(hidden)]
     fn names_of(names: &[&str], fields: impl FnOnce(Members) -> Members) -> String {
         fields(Members::new()).names(names)
+    }
+
+    /// The text of [`Element::item_names`] for fields of these names.
+    #[doc(hidden)]
+    fn items_of(names: &[&str], fields: impl FnOnce(Members) -> Members) -> String {
+        fields(Members::new()).item_names(names)
     }
 
     /// The simple struct with the layout of a struct with these fields, if there is one.
@@ -276,6 +304,10 @@ unsafe impl<T: Element, const N: usize> Element for [T; N] {
         T::field_names()
     }
 
+    fn item_names() -> String {
+        format!("*{N}{}", T::item_names())
+    }
+
     fn block() -> Block {
         let inner = T::block();
         Block { length: inner.length * N as i64, ..inner }
@@ -317,6 +349,12 @@ macro_rules! tuples {
                 /// Always `None`: the compiler may lay out a tuple differently in each build.
                 fn simple() -> Option<Datatype> {
                     None
+                }
+
+                fn item_names() -> String {
+                    Self::items_of(&[$(stringify!($field)),+], |fields| {
+                        fields$(.field::<$name>(std::mem::offset_of!(Self, $field)))+
+                    })
                 }
             }
         )*

@@ -26,6 +26,8 @@ struct Member {
     block: Block,
     /// The names of the field's own fields.
     names: fn() -> String,
+    /// The names of the field's items.
+    items: fn() -> String,
 }
 
 impl Members {
@@ -36,8 +38,8 @@ impl Members {
     /// Adds a field of type `T` at an offset in bytes.
     #[must_use]
     pub fn field<T: Element>(mut self, offset: usize) -> Members {
-        let (block, names) = (T::block(), T::field_names as fn() -> String);
-        self.0.push(Member { offset: offset as i64, block, names });
+        let (names, items) = (T::field_names, T::item_names);
+        self.0.push(Member { offset: offset as i64, block: T::block(), names, items });
         self
     }
 
@@ -62,6 +64,14 @@ impl Members {
             inner => format!("{name}({inner})"),
         };
         names.iter().zip(&self.0).map(name).collect::<Vec<_>>().join(",")
+    }
+
+    /// The names of the members, each with those of its items.
+    pub(super) fn item_names(&self, names: &[&str]) -> String {
+        let members = names.iter().zip(&self.0);
+        let members: Vec<_> =
+            members.map(|(name, member)| format!("{name}{}", (member.items)())).collect();
+        format!("({})", members.join(","))
     }
 
     /// The simple struct that C lays out at the offsets of these members, if there is one.

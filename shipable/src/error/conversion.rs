@@ -16,11 +16,18 @@ pub struct Unconvertible {
 ///
 /// Its error class is CONVERSION.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("element {item} ({datatype}): {value} as {from} {reason} as {to}")]
+#[error(
+    "element {item}{} ({datatype}): {value} as {from} {reason} as {to}",
+    .field.as_ref().map(|field| format!(", field {field}")).unwrap_or_default()
+)]
 pub struct ConversionError {
     /// The index of the basic item, from 0 at the start of the transfer. The two parts of a pair or
     /// a complex number count as one item each.
     pub item: u64,
+    /// The path of the item's field, such as `battery[2].charge`, if the type is that of a struct
+    /// with `#[derive(Shipable)]`. Begins with the index of the element, if the transfer has
+    /// several.
+    pub field: Option<String>,
     /// MPI's name of the item's type.
     pub datatype: String,
     /// The value in decimal; a value without a decimal text is given as its bits in hexadecimal.

@@ -53,6 +53,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::bounds::Bounds;
 use crate::error::{Error, Result};
+use crate::fields::Fields;
 use crate::form::Regular;
 
 pub use crate::error::ConversionError;
@@ -89,13 +90,21 @@ pub struct Program {
     /// The displacement of an element's first byte, if the element is a single run that is copied.
     run: Option<i64>,
     overlaps: OnceLock<bool>,
+    /// The fields of an element, which errors name.
+    fields: Fields,
 }
 
 impl Program {
     /// A program without operations, to be filled by `lower`.
     #[inline(always)]
     pub(crate) fn empty() -> Program {
-        Program { body: Body::empty(), extent: 0, run: None, overlaps: OnceLock::new() }
+        Program {
+            body: Body::empty(),
+            extent: 0,
+            run: None,
+            overlaps: OnceLock::new(),
+            fields: Fields::Unknown,
+        }
     }
 
     /// Fills an empty program with the runs of a regular type, whose bounds are `bounds`. The
@@ -137,6 +146,52 @@ impl Program {
     /// The number of basic items in one element. Each part of a pair or of a complex number counts.
     pub fn items(&self) -> u64 {
         self.body.items
+    }
+
+    /// The same program, whose errors name fields of an element. `text` is what
+    /// [`field_text`](Program::field_text) of another program of the type has returned. It may come
+    /// from a peer: a text that doesn't describe the elements changes nothing.
+    ///
+    /// ```
+    /// use shipable::{Architecture, Committed, Element, Partial, Shipable, ViewMut, c};
+    ///
+    /// #[derive(Clone, Copy, Shipable)]
+    /// #[repr(C)]
+    /// struct Limits { volts: [f32; 2], downlink: c::Long }
+    ///
+    /// let (simple, names) = (Limits::simple().unwrap(), Limits::item_names);
+    /// let wide = Committed::of_fields(&simple, &Architecture::X86_64, names)?;
+    /// let text = wide.native().field_text().unwrap();
+    /// assert_eq!(&*text, "(volts*2,downlink)");
+    /// // A board of 32 bits has only the form and this text.
+    /// let board = wide.form().lower(&Architecture::PPC, &Architecture::X86_64)?.with_fields(&text);
+    /// let (mut memory, mut stream) = ([0; 12], [0; 16]);
+    /// stream[8..].copy_from_slice(&3_000_000_000i64.to_le_bytes());
+    /// let refused = board
+    ///     .unpack(1, ViewMut::new(&mut memory), 0, &stream, &mut Partial::default())
+    ///     .unwrap_err();
+    /// assert!(refused.to_string().starts_with("element 2, field downlink (MPI_LONG): 3000000000"));
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_fields(mut self, text: &str) -> Program {
+        self.fields = Fields::Text(text.into());
+        self
+    }
+
+    /// The fields of one element as a text; `None` if they aren't known.
+    pub fn field_text(&self) -> Option<Arc<str>> {
+        self.fields.text()
+    }
+
+    /// Sets the fields of one element.
+    pub(crate) fn set_fields(&mut self, fields: Fields) {
+        self.fields = fields;
+    }
+
+    /// The fields of one element.
+    pub(crate) fn fields(&self) -> &Fields {
+        &self.fields
     }
 
     /// The bytes of memory from the start of one element to the start of the next.

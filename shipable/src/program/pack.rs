@@ -51,7 +51,7 @@ impl Program {
             return Ok(out.len());
         }
         self.pack_into(count, memory, position, length, &mut ViewMut::new(out))
-            .map_err(|error| error.explain(&self.body))?;
+            .map_err(|error| error.explain_in(self, count))?;
         Ok(length as usize)
     }
 
@@ -86,7 +86,7 @@ impl Program {
             return Ok(());
         }
         self.unpack_from(count, &mut memory, position, length, View::new(input), partial)
-            .map_err(|error| error.explain(&self.body))
+            .map_err(|error| error.explain_in(self, count))
     }
 
     /// Packs `length` bytes of the stream to the start of `out`. See [`pack`](Program::pack).
@@ -179,6 +179,17 @@ pub(super) struct RefusedValue {
 }
 
 impl TransferError {
+    /// The error for the caller of a program's transfer of `count` elements. It names the field of
+    /// the item, if the program knows the fields.
+    #[cold]
+    pub(super) fn explain_in(self, program: &Program, count: u64) -> Error {
+        let mut explained = self.explain(&program.body);
+        if let Error::Conversion(refused) = &mut explained {
+            refused.field = program.fields().path(refused.item, count, program.items());
+        }
+        explained
+    }
+
     /// The error for the caller. The program determines the index of the item.
     #[cold]
     pub(super) fn explain(self, body: &Body) -> Error {
@@ -189,6 +200,7 @@ impl TransferError {
         let (from, to) = describe(conversion);
         Error::Conversion(Box::new(ConversionError {
             item: index(body, position),
+            field: None,
             datatype: item.leaf.map(Leaf::mpi_name).unwrap_or_default(),
             value: error.value,
             reason: error.reason.to_string(),

@@ -316,7 +316,7 @@ fn stream_to(
         let partial = &mut Partial::default();
         target
             .unpack_from(count, &mut to, part.start, length, input, partial)
-            .map_err(|error| error.explain(&target.body))
+            .map_err(|error| error.explain_in(target, count))
     })
 }
 

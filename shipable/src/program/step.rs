@@ -78,14 +78,14 @@ pub fn copy(
         let mut partial = Partial::default();
         return target
             .unpack_from(target_count, &mut to, 0, length, stream, &mut partial)
-            .map_err(|error| error.explain(&target.body));
+            .map_err(|error| error.explain_in(target, target_count));
     }
     if let Some(start) = target.contiguous(target_count) {
         to.covers(start, start.saturating_add_unsigned(length))?;
         let mut stream = to.shifted(start).ok_or_else(|| stream_at(start))?;
         return source
             .pack_into(source_count, from, 0, length, &mut stream)
-            .map_err(|error| error.explain(&source.body));
+            .map_err(|error| error.explain_in(source, source_count));
     }
     let (source, target) = ((source, source_count), (target, target_count));
     copy_part(source, from, target, to, 0..length)

@@ -142,6 +142,7 @@ impl Stage {
                         let scalars: u64 = self.components.iter().map(|part| part.scalars).sum();
                         outcome = Err(Error::Conversion(Box::new(ConversionError {
                             item: (index + element) * scalars + part.first + within,
+                            field: None,
                             datatype: self.leaf.mpi_name(),
                             value: error.value,
                             reason: error.reason.to_string(),

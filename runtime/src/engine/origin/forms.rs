@@ -49,6 +49,7 @@ impl ShippedForms {
             tag: tag_to_wire(shipment.tag),
             context: shipment.builder,
             form: shipment.id,
+            count: shipment.names,
             length: shipment.bytes.len() as u64,
             ..Header::new(Kind::Define)
         };

@@ -40,6 +40,8 @@ impl Default for Left {
 /// A form of a peer.
 pub(in crate::engine) struct ReceivedForm {
     pub form: Form,
+    /// The names of the fields, for errors; empty if there are none.
+    names: Box<str>,
     signature: Signature,
     /// The process for which a locale-specific form is right.
     pub builder: u32,
@@ -102,7 +104,10 @@ impl ReceivedForm {
         let program = self.form.lower_within(memory, stream, &mut left)?;
         self.left.0.store(left, Relaxed);
         self.taken.set(self.taken.get() + (before - left));
-        Ok(program.into())
+        Ok(match &*self.names {
+            "" => program.into(),
+            names => program.with_fields(names).into(),
+        })
     }
 
     /// The predefined type of all items, if they have one type.
@@ -167,8 +172,8 @@ enum Entry {
 }
 
 impl ReceivedForms {
-    /// Stores a form, usable or not.
-    pub(super) fn define(&mut self, id: u64, tag: u8, builder: u32, bytes: &[u8]) {
+    /// Stores a form, usable or not. The last `names` of its bytes name the fields.
+    pub(super) fn define(&mut self, id: u64, tag: u8, builder: u32, bytes: &[u8], names: u64) {
         let length = bytes.len() as u64;
         let entry = if tag != tag_to_wire(Tag::Portable) && tag != tag_to_wire(Tag::Locale) {
             Entry::Tag(tag)
@@ -177,7 +182,7 @@ impl ReceivedForms {
                 "the origin's forms take more than the {ROOM} bytes allowed: free types, and commit this one again"
             ))
         } else {
-            Self::decode(tag, builder, bytes, &self.left)
+            Self::decode(tag, builder, bytes, names, &self.left)
         };
         let held = if matches!(entry, Entry::Good(_)) { length } else { 0 };
         self.bytes += held;
@@ -186,9 +191,12 @@ impl ReceivedForms {
         }
     }
 
-    fn decode(tag: u8, builder: u32, bytes: &[u8], left: &Arc<Left>) -> Entry {
+    fn decode(tag: u8, builder: u32, bytes: &[u8], names: u64, left: &Arc<Left>) -> Entry {
+        let Some((form, names)) = crate::wire::split_names(bytes, names) else {
+            return Entry::Bad("its names are no text".to_owned());
+        };
         let decoded =
-            Form::decode(bytes, &Limits::default()).and_then(|form| Ok((form.signature()?, form)));
+            Form::decode(form, &Limits::default()).and_then(|form| Ok((form.signature()?, form)));
         match decoded {
             Err(error) => Entry::Bad(error.to_string()),
             Ok((_, form)) if tag_to_wire(form.tag()) != tag => {
@@ -197,6 +205,7 @@ impl ReceivedForms {
             Ok((signature, form)) => Entry::Good(Box::new(ReceivedForm {
                 repeated: Cell::new((1, signature.hash)),
                 form,
+                names: names.into(),
                 signature,
                 builder,
                 bounds: OnceLock::new(),
@@ -259,7 +268,7 @@ mod tests {
         let mut forms = ReceivedForms::default();
         let left = Arc::clone(&forms.left);
         let left = || left.0.load(Relaxed);
-        forms.define(1, tag_to_wire(Tag::Portable), 0, &bytes);
+        forms.define(1, tag_to_wire(Tag::Portable), 0, &bytes, 0);
         forms.get(1, 0).unwrap().packing(&native).unwrap();
         let taken = PROGRAMS - left();
         assert!((8000..20_000).contains(&taken), "{taken}");
@@ -270,7 +279,7 @@ mod tests {
         forms.retire(1);
         assert_eq!(left(), PROGRAMS);
         forms.left.0.store(taken - 1, Relaxed);
-        forms.define(2, tag_to_wire(Tag::Portable), 0, &bytes);
+        forms.define(2, tag_to_wire(Tag::Portable), 0, &bytes, 0);
         let refused = forms.get(2, 0).unwrap().packing(&native).unwrap_err();
         assert!(refused.to_string().contains("left for its program"), "{refused}");
         assert_eq!(left(), taken - 1);

@@ -105,7 +105,8 @@ impl Target {
     /// Takes in a `Define`: a form that a peer ships.
     pub(super) fn handle_define(&mut self, peer: u32, header: &Header, bytes: &[u8]) {
         let origin = self.origins.of(peer);
-        origin.forms.define(header.form, header.tag, header.context, bytes);
+        let names = header.count;
+        origin.forms.define(header.form, header.tag, header.context, bytes, names);
         origin.recents.forget_form(header.form);
     }
 

@@ -38,12 +38,12 @@ impl<'a> Counter<'a> {
         count - self.reading.reset.get()
     }
 
-    /// Its value, on which this rank's next accesses may depend.
+    /// The value that was read last, on which this rank's next accesses may depend.
     #[inline]
     fn observe(&self) -> u64 {
         match self.parts.process().checks() {
             true => self.observe_checked(),
-            false => self.value(),
+            false => self.reading.last.get() - self.reading.reset.get(),
         }
     }
 
@@ -60,7 +60,9 @@ impl<'a> Counter<'a> {
         let (parts, process) = (self.parts, self.parts.process());
         // Only ranks that reach this one directly raise the counter without its engine.
         let is_shared = parts.peers().has_other_by(Route::Direct);
-        if is_shared && process.spin(|| self.value() >= value) {
+        // One load a turn. A count that seems not to have moved is read as a whole below.
+        let has_moved = || self.notification.has_moved(self.reading.last.get());
+        if is_shared && process.spin(|| has_moved() && self.value() >= value) {
             return process.oblige();
         }
         let mut armed = false;
@@ -93,6 +95,7 @@ impl<'a> Counter<'a> {
 pub(in crate::window) fn value(parts: &Parts, index: i32) -> Result<u64> {
     let counter = Counter::new(parts, index)?;
     parts.process().oblige()?;
+    counter.value();
     Ok(counter.observe())
 }
 
@@ -131,6 +134,7 @@ pub(in crate::window) fn test(parts: &Parts, index: i32, value: u64) -> Result<b
 /// Sets a notification counter of this rank to 0. Returns the value before.
 pub(in crate::window) fn reset(parts: &Parts, index: i32) -> Result<u64> {
     let counter = Counter::new(parts, index)?;
+    counter.value();
     let before = counter.observe();
     counter.reading.reset.set(counter.reading.last.get());
     Ok(before)
