@@ -227,6 +227,11 @@ fn neighbours_exchange_blocks_of_their_own() {
             _ => world.neighbor_alltoallw(Neighbors { sources: &[], destinations: &[] }, [], []),
         };
         assert_eq!(wrong.err().map(|error| error.class()), (me < 2).then_some(Class::Rank));
+        // A block from itself that it doesn't send would be waited for in vain.
+        let alone = Neighbors { sources: &[me, me], destinations: &[me] };
+        let taken = [(&mut low).into(), (&mut high).into()];
+        let error = world.neighbor_alltoallw(alone, [Origin::from(&up)], taken).unwrap_err();
+        assert_eq!(error.class(), Class::Topology);
         rank.finalize().unwrap();
     };
     run(4, &Options::default(), body).unwrap();

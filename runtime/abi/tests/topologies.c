@@ -180,6 +180,12 @@ static void rings(void) {
   FAILS(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &before, MPI_UNWEIGHTED, 1,
                                                     &next, &one, none, 0, &ring));
   FAILS(MPI_ERR_TOPOLOGY, MPI_Dist_graph_neighbors_count(MPI_COMM_WORLD, &in, &out, &one));
+  /* A rank that is twice its own source and once its own destination would wait for ever. */
+  int twice[2] = {me, me}, sent = me, taken[2];
+  OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, twice, MPI_UNWEIGHTED, 1, &me, MPI_UNWEIGHTED,
+                                    none, 0, &ring));
+  FAILS(MPI_ERR_TOPOLOGY, MPI_Neighbor_allgather(&sent, 1, MPI_INT, taken, 1, MPI_INT, ring));
+  OK(MPI_Comm_free(&ring));
   if (size > 1) {
     /* Only the last rank gives weights. */
     int *weights = last ? &in : MPI_UNWEIGHTED;

@@ -52,7 +52,8 @@ impl Communicator {
     ///
     /// # Errors
     /// RANK for a neighbour outside the communicator. COUNT if there isn't one block for each
-    /// neighbour. Otherwise the errors of [`alltoallw`](Communicator::alltoallw).
+    /// neighbour. TOPOLOGY if this rank isn't as often among its sources as among its destinations.
+    /// Otherwise the errors of [`alltoallw`](Communicator::alltoallw).
     #[track_caller]
     pub fn neighbor_alltoallw<'a, 'b>(
         &self,
@@ -123,7 +124,10 @@ impl Communicator {
         let is_wrong = failed.is_some();
         let mut sent = Vec::new();
         for (at, to) in destinations.iter().enumerate() {
-            // The other neighbours get the error of this rank.
+            // The other neighbours get the error of this rank, which receives nothing then.
+            if is_wrong && *to == self.rank() {
+                continue;
+            }
             let Ok(Some(to)) = self.member(*to) else { continue };
             let (bytes, error) = match is_wrong {
                 true => (refusal.clone(), None),
@@ -155,6 +159,13 @@ impl Communicator {
             return Err(ErrorKind::Ranges(what).into());
         }
         destinations.iter().try_for_each(|rank| self.member(*rank).map(drop))?;
+        // An edge is in the lists of both its ends. Of a rank's edges to itself this rank has both
+        // lists. A source too many would wait for ever.
+        let to_self = |ranks: &[i32]| ranks.iter().filter(|rank| **rank == self.rank()).count();
+        let (to, from) = (to_self(destinations), to_self(sources));
+        if to != from {
+            return Err(ErrorKind::Edges { rank: self.rank(), to, from }.into());
+        }
         sources.iter().map(|rank| self.member(*rank)).collect()
     }
 }

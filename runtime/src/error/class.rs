@@ -23,6 +23,7 @@ impl ErrorKind {
             ErrorKind::Group(_) | ErrorKind::Outside { .. } => Class::Group,
             ErrorKind::Root { .. } => Class::Root,
             ErrorKind::Blocks { .. } | ErrorKind::Ranges(_) => Class::Count,
+            ErrorKind::Edges { .. } => Class::Topology,
             ErrorKind::InPlace => Class::Buffer,
             ErrorKind::NotReducible { .. } => Class::Type,
             ErrorKind::NotReducing | ErrorKind::UserOperands { .. } => Class::Op,

@@ -107,6 +107,19 @@ pub enum ErrorKind {
     /// The ranges don't lie within the buffer, or there isn't one for each rank.
     #[error("{0}: give each rank a range of the elements in the buffer")]
     Ranges(String),
+    /// A rank's edges to itself aren't in both lists of its neighbours.
+    #[error(
+        "rank {rank} is {to} times among its own destinations and {from} times among its own \
+         sources: each edge has to be in both lists"
+    )]
+    Edges {
+        /// The rank.
+        rank: i32,
+        /// How often it is among its destinations.
+        to: usize,
+        /// How often it is among its sources.
+        from: usize,
+    },
     /// `IN_PLACE` was passed to a call that doesn't accept it.
     #[error(
         "IN_PLACE isn't allowed here: only collective calls take it, and rooted ones only at the root; \
