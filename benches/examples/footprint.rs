@@ -3,8 +3,8 @@
 //!     cargo build --release -p longshore-cli -p longshore-benches --bin longshore --example footprint
 //!     target/release/longshore run -n 2 --progress off target/release/examples/footprint
 //!
-//! Memory is the process's own pages and its share of the pages that it shares with others (Pss), of
-//! the rank that has most. Rank 0 prints it.
+//! Memory is the process's own pages and its share of the pages that it shares with others (Pss),
+//! of the rank that has most. Rank 0 prints it.
 
 use longshore::{Info, Rank, Window};
 use longshore_benches::{Failure, launch};

@@ -9,7 +9,7 @@
 //!   notifies the ground. The ground gives slots back by a notification of the board.
 //! - A command is a number that the commander swaps into the board's mailbox. The board swaps it
 //!   out, and puts a `Reply` into the commander's window.
-//! - A put of `Limits` that the board can't hold is refused. The error names the field and the value.
+//! - A put of `Limits` that the board can't hold is refused. The error names field and value.
 //!
 //! docs/telemetry.md is about this job.
 

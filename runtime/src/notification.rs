@@ -62,7 +62,7 @@ impl Notification<'_> {
         }
     }
 
-    /// Whether the count differs from `last`, what the owner read last. False as well if it has risen
+    /// Whether the count differs from `last`, what the owner read last. False also if it has risen
     /// by a multiple of 2^31 since, so an owner calls this only between two reads.
     #[inline]
     pub(crate) fn has_moved(self, last: u64) -> bool {

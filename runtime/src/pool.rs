@@ -2,8 +2,9 @@
 //!
 //! The pool is made by the first transfer that is long enough. It has as many threads as the
 //! process may use cores, divided by the ranks of the host that share them. A control group may
-//! grant all of these ranks less: then that is divided. With one core there is no pool. `LONGSHORE_THREADS` sets another number, and 1 or `off` switches the pool off, as does
-//! building without the cargo feature `rayon`.
+//! grant all of these ranks less: then that is divided. With one core there is no pool.
+//! `LONGSHORE_THREADS` sets another number, and 1 or `off` switches the pool off, as does building
+//! without the cargo feature `rayon`.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

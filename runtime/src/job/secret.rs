@@ -109,7 +109,7 @@ pub(crate) mod copies {
         (!found.is_null()).then(|| found.addr() - bytes.as_ptr().addr())
     }
 
-    /// Copies memory from an address on by way of a pipe. Returns the number of bytes, which is 0 if
+    /// Copies memory from an address on through a pipe. Returns the number of bytes, which is 0 if
     /// the address isn't mapped. Under qemu-user, /proc/self/mem has other addresses than the
     /// program if that is of 32 bits.
     #[allow(unsafe_code)]

@@ -15,9 +15,9 @@ use crate::origin::What;
 use crate::route::Route;
 use crate::types::{TargetType, Type};
 
-/// A put or get that the inlined attempt doesn't know, since its window is observed. Returns whether
-/// it is done: as a copy that only has to be counted. This much is in the caller's code, where the
-/// operand's kind and length are known, so that only scalars are passed on.
+/// A put or get that the inlined attempt doesn't know, since its window is observed. Returns
+/// whether it is done: as a copy that only has to be counted. This much is in the caller's code,
+/// where the operand's kind and length are known, so that only scalars are passed on.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)] // MPI's
 pub(super) fn count_copy(

@@ -147,9 +147,9 @@ pub unsafe trait Element: Copy + Send + Sync + 'static {
         String::new()
     }
 
-    /// The names of the basic items, by which an error names the field of an item: the lengths of
-    /// arrays, then the fields in parentheses, or the number of items if that isn't 1. The fields of
-    /// tuples are numbers.
+    /// The names of the basic items, by which an error names the field of an item: the lengths
+    /// of arrays, then the fields in parentheses, or the number of items if that isn't 1. The
+    /// fields of tuples are numbers.
     ///
     /// ```
     /// # use shipable::{Element, Shipable, c};

@@ -1,5 +1,5 @@
-//! Jobs under the limits of a control group, which needs root and a group that may have others below
-//! it. Elsewhere the tests say why they are skipped.
+//! Jobs under the limits of a control group, which needs root and a group that may have others
+//! below it. Elsewhere the tests say why they are skipped.
 
 use std::fs;
 use std::path::{Path, PathBuf};

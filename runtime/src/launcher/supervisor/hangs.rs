@@ -1,5 +1,5 @@
-//! The supervisor's deadlines, and its reports of a job that hangs: the watchdog's, and the stacks of
-//! the ranks.
+//! The supervisor's deadlines, and its reports of a job that hangs: the watchdog's, and the stacks
+//! of the ranks.
 
 use std::time::{Duration, Instant};
 
