@@ -174,7 +174,7 @@ impl Launcher {
             Command::Finalized(0),
             Command::End { leavers: true },
             Command::Input(b"text".to_vec()),
-            Command::Stacks,
+            Command::Stacks { ranks: vec![2, 3], states: true },
         ];
         commands.iter().for_each(|one| outbox.push(one).expect("commands have an encoding"));
         outbox.into_bytes()
