@@ -159,8 +159,7 @@ fn leaf_is_pair(leaf: Leaf) -> bool {
 }
 
 /// Makes the NaNs of two memories equal, where both have one. Rust and MPI leave the sign of a
-/// computed NaN open, and machines differ: Arm's instruction that multiplies and subtracts negates
-/// it.
+/// computed NaN open, and machines differ: armhf has another than x86-64.
 fn align_nans(op: Op, scalars: &[Scalar], indices: &[usize], found: &[u8], wanted: &mut [u8]) {
     if !matches!(op, Op::Sum | Op::Prod) {
         return;
