@@ -46,27 +46,11 @@ impl Core {
             return Ok(());
         }
         if parts.observed().is_none() {
-            return self.transfer_otherwise(
-                action,
-                memory,
-                what,
-                target,
-                displacement,
-                count,
-                target_type,
-            );
+            return self.transfer_otherwise(action, memory, what, target, at, count, target_type);
         }
         match observing::count_copy(parts, action, memory, &what, target, at, count, target_type) {
             true => Ok(()),
-            false => self.transfer_observed(
-                action,
-                memory,
-                what,
-                target,
-                displacement,
-                count,
-                target_type,
-            ),
+            false => self.transfer_observed(action, memory, what, target, at, count, target_type),
         }
     }
 
@@ -94,6 +78,8 @@ impl Core {
         self.transfer_otherwise(action, span, what, target, at, count, target_type)
     }
 
+    /// A put or get that the first attempt doesn't do: under a lock that is taken now, in parts, or
+    /// by [`operate`](Core::operate).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[inline(never)]
     #[track_caller]
