@@ -262,7 +262,7 @@ impl Buffer {
     /// only types with absolute addresses have data: no memory is within a page of address 0.
     /// MPI_IN_PLACE is none either. Calls that take it look for it first.
     pub fn check(self, count: i64, datatype: &longshore::Type) -> Result<()> {
-        const PAGE: i64 = 4096;
+        const PAGE: isize = 4096;
         let bounds = datatype.bounds();
         if count <= 0 || bounds.size == 0 {
             return Ok(());
@@ -271,7 +271,8 @@ impl Buffer {
             let what = "MPI_IN_PLACE has no meaning as this buffer (MPI-5.0 section 6.2)";
             return Err(Fault::new(Class::Buffer, what.to_owned()));
         }
-        let first = (self.0.addr() as i64).wrapping_add(bounds.true_lb);
+        // An address before address 0 is a large one, which a cast to the pointer's width shows.
+        let first = self.0.addr().wrapping_add(bounds.true_lb as usize) as isize;
         if (-PAGE..PAGE).contains(&first) {
             let what = match self.0.is_null() {
                 true => format!("the address of {count} elements is null"),
