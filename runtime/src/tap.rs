@@ -94,8 +94,13 @@ impl Tap {
 impl Recording {
     #[cold]
     fn record(&mut self, direction: Direction, peer: u32, frame: &[u8]) {
-        if let (Some(observer), Some(decoded)) = (&mut self.observer, Frame::decode(frame)) {
-            observer.see(seen(direction, peer, frame.len(), decoded));
+        if let (Some(observer), Some(kind)) = (&mut self.observer, Frame::kind(frame)) {
+            let sent = direction == Direction::Sent;
+            if observer.count(sent, peer, kind, frame.len() as u64) {
+                if let Some(decoded) = Frame::decode(frame) {
+                    observer.trace(seen(direction, peer, frame.len(), decoded));
+                }
+            }
         }
         let Some(frames) = &mut self.frames else { return };
         if frames.len() == KEPT {

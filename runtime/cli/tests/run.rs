@@ -65,6 +65,7 @@ fn rank() {
         "threads" => return threads::threads(),
         "small" => return small::small(),
         "late" => return observed::late(),
+        "flushes" => return observed::flushes(),
         _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");

@@ -12,6 +12,8 @@ use crate::wire::Kind;
 pub(crate) struct FrameObserver {
     observer: Arc<Observer>,
     peers: Vec<PeerCounts>,
+    /// The place in `peers` of the peer of the last frame: mostly the next one's too.
+    last: usize,
     retries: u64,
     forms: u64,
     form_bytes: u64,
@@ -26,7 +28,7 @@ pub(crate) struct Taken {
     pub form_bytes: u64,
 }
 
-/// What a frame has.
+/// What the trace has of a frame.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen {
     pub sent: bool,
@@ -40,21 +42,35 @@ pub(crate) struct Seen {
 
 impl FrameObserver {
     pub(crate) fn new(observer: Arc<Observer>) -> FrameObserver {
-        FrameObserver { observer, peers: Vec::new(), retries: 0, forms: 0, form_bytes: 0 }
+        let (peers, last) = (Vec::new(), 0);
+        FrameObserver { observer, peers, last, retries: 0, forms: 0, form_bytes: 0 }
     }
 
-    /// Counts a frame.
-    pub(crate) fn see(&mut self, seen: Seen) {
-        let at = match self.peers.binary_search_by_key(&seen.peer, |peer| peer.rank) {
+    /// The counts of a peer.
+    #[inline]
+    fn peer(&mut self, rank: u32) -> &mut PeerCounts {
+        if self.peers.get(self.last).is_none_or(|peer| peer.rank != rank) {
+            self.last = self.find(rank);
+        }
+        &mut self.peers[self.last]
+    }
+
+    #[cold]
+    fn find(&mut self, rank: u32) -> usize {
+        match self.peers.binary_search_by_key(&rank, |peer| peer.rank) {
             Ok(at) => at,
             Err(at) => {
-                self.peers.insert(at, PeerCounts { rank: seen.peer, ..PeerCounts::default() });
+                self.peers.insert(at, PeerCounts { rank, ..PeerCounts::default() });
                 at
             }
-        };
-        let peer = &mut self.peers[at];
+        }
+    }
+
+    /// Counts a frame of a kind and a number of bytes. Returns whether it is to be traced.
+    #[inline]
+    pub(crate) fn count(&mut self, sent: bool, peer: u32, kind: Kind, bytes: u64) -> bool {
         let has_data = matches!(
-            seen.kind,
+            kind,
             Kind::Put
                 | Kind::Accumulate
                 | Kind::Fetch
@@ -64,22 +80,27 @@ impl FrameObserver {
                 | Kind::Bulk
                 | Kind::More
         );
-        let is_form = seen.kind == Kind::Define;
-        if seen.sent {
+        if sent && kind == Kind::Define {
+            self.forms += 1;
+            self.form_bytes += bytes;
+        }
+        let peer = self.peer(peer);
+        if sent {
             peer.sent += 1;
-            peer.sent_bytes += seen.bytes;
-            self.forms += u64::from(is_form);
-            self.form_bytes += if is_form { seen.bytes } else { 0 };
+            peer.sent_bytes += bytes;
         } else {
             peer.received += 1;
-            peer.received_bytes += seen.bytes;
+            peer.received_bytes += bytes;
             // Of an unlike peer; `taken` forgets those of like peers.
             peer.converted += u64::from(has_data);
-            peer.converted_bytes += if has_data { seen.bytes } else { 0 };
+            peer.converted_bytes += if has_data { bytes } else { 0 };
         }
-        if self.observer.traces() {
-            self.observer.frame(seen);
-        }
+        self.observer.traces()
+    }
+
+    /// Records a frame for the trace.
+    pub(crate) fn trace(&self, seen: Seen) {
+        self.observer.frame(seen);
     }
 
     /// Counts a frame for which the link had no room.

@@ -222,11 +222,7 @@ impl Observer {
         let Some(Ongoing { activity, at, begin, slept, .. }) = ended else { return false };
         let (end, mut recorded) = (now(), self.recorded());
         let nanos = end.saturating_sub(begin);
-        let key = (activity, at.window, at.caller.map(|caller| std::ptr::from_ref(caller).addr()));
-        let is_full = recorded.calls.len() >= CALLS && !recorded.calls.contains_key(&key);
-        let key = if is_full { (activity, None, None) } else { key };
-        let calls = recorded.calls.entry(key).or_default();
-        calls.caller = if is_full { None } else { at.caller };
+        let calls = recorded.calls(activity, at);
         calls.count += 1;
         calls.nanos += nanos;
         calls.longest = calls.longest.max(nanos);
@@ -246,6 +242,16 @@ impl Observer {
             tracer.put(journal, &Event::Call(call));
         }
         end.saturating_sub(recorded.published) >= PAUSE
+    }
+
+    /// Counts calls whose time wasn't taken.
+    pub(crate) fn count(&self, activity: Activity, at: At, count: u64) {
+        self.recorded().calls(activity, at).count += count;
+    }
+
+    /// Whether it is time for a snapshot.
+    pub(crate) fn is_due(&self) -> bool {
+        now().saturating_sub(self.recorded().published) >= PAUSE
     }
 
     /// This thread slept, while it waited for the rank that it had noted. `awaited` is what
@@ -389,6 +395,18 @@ impl Observer {
             snapshot.windows.clear();
             let _ = snapshot.encode().map(|bytes| journal.publish(&bytes));
         }
+    }
+}
+
+impl Recorded {
+    /// The calls that are counted together with one of this kind and place.
+    fn calls(&mut self, activity: Activity, at: At) -> &mut Calls {
+        let key = (activity, at.window, at.caller.map(|caller| std::ptr::from_ref(caller).addr()));
+        let is_full = self.calls.len() >= CALLS && !self.calls.contains_key(&key);
+        let key = if is_full { (activity, None, None) } else { key };
+        let calls = self.calls.entry(key).or_default();
+        calls.caller = if is_full { None } else { at.caller };
+        calls
     }
 }
 

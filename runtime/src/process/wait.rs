@@ -24,14 +24,31 @@ impl Process {
         &self,
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
-        let early_polls = self.waiter.early_polls();
-        if early_polls > 0 {
-            let mut engine = self.engine();
-            let attempt = |_| self.progress_and_poll(&mut engine, &mut poll, false).1;
-            if let Some(outcome) = (0..early_polls).find_map(attempt) {
-                return outcome;
-            }
+        match self.glance(&mut poll) {
+            Some(outcome) => outcome,
+            None => self.wait_longer(poll),
         }
+    }
+
+    /// Makes progress and calls `poll` a few times, as the beginning of a wait. The error of `poll`
+    /// is its result. `None` is no result.
+    pub(crate) fn glance<T>(
+        &self,
+        poll: &mut impl FnMut(&mut State, bool) -> Option<Result<T>>,
+    ) -> Option<Result<T>> {
+        let polls = self.waiter.early_polls();
+        if polls == 0 {
+            return None;
+        }
+        let mut engine = self.engine();
+        (0..polls).find_map(|_| self.progress_and_poll(&mut engine, poll, false).1)
+    }
+
+    /// As [`wait`](Process::wait), after a [`glance`](Process::glance) without a result.
+    pub(crate) fn wait_longer<T>(
+        &self,
+        poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
+    ) -> Result<T> {
         let served = self.waiter.enter();
         let outcome = self.turn_by_turn(poll);
         if self.lingers.load(Ordering::Relaxed) {

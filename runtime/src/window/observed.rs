@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use crate::check::Caller;
+use crate::job::Activity;
 use crate::observe::{self, At, EpochKind, Observer, WindowCounters};
 use crate::process::Process;
 use crate::types::TargetType;
@@ -19,6 +20,31 @@ pub(super) struct Observed {
     pub(super) last: Cell<(u64, u64)>,
     /// The epochs that are traced and haven't ended.
     open: RefCell<Vec<Open>>,
+    glances: Cell<Glances>,
+}
+
+/// Calls of one kind at one source line that follow each other and whose wait a glance ended. They
+/// are counted here, without the observer's lock and without their times, and told to it together.
+#[derive(Clone, Copy)]
+struct Glances {
+    activity: Activity,
+    caller: Option<Caller>,
+    count: u64,
+}
+
+impl Glances {
+    /// The most calls of which the observer isn't told: as many a snapshot may lack.
+    const MOST: u64 = 256;
+
+    fn none() -> Glances {
+        Glances { activity: Activity::Computing, caller: None, count: 0 }
+    }
+
+    /// Whether these are calls of this kind and place.
+    fn are(&self, activity: Activity, caller: Option<Caller>) -> bool {
+        let place = |caller: Option<Caller>| caller.map(std::ptr::from_ref);
+        self.activity == activity && place(self.caller) == place(caller)
+    }
 }
 
 /// An epoch that has begun.
@@ -41,6 +67,7 @@ impl Observed {
             counters,
             last: Cell::default(),
             open: RefCell::default(),
+            glances: Cell::new(Glances::none()),
         })
     }
 
@@ -70,6 +97,28 @@ impl Observed {
         self.observer.epoch(kind as u8, begin, At { window, caller, peer });
     }
 
+    /// Counts a call whose wait a glance ended.
+    #[inline]
+    pub(super) fn count_glance(&self, process: &Process, activity: Activity, at: At) {
+        let glances = self.glances.get();
+        if glances.are(activity, at.caller) && glances.count < Glances::MOST {
+            self.glances.set(Glances { count: glances.count + 1, ..glances });
+        } else {
+            self.tell_of_glances();
+            self.glances.set(Glances { activity, caller: at.caller, count: 1 });
+            process.publish_in_time();
+        }
+    }
+
+    #[cold]
+    fn tell_of_glances(&self) {
+        let Glances { activity, caller, count } = self.glances.replace(Glances::none());
+        if count > 0 {
+            let window = Some(self.counters.id());
+            self.observer.count(activity, At { window, caller, peer: None }, count);
+        }
+    }
+
     /// The window is about to end. Its name is known until then.
     pub(super) fn name(&self, name: String) {
         self.counters.set_name(name);
@@ -78,6 +127,7 @@ impl Observed {
 
 impl Drop for Observed {
     fn drop(&mut self) {
+        self.tell_of_glances();
         self.observer.end_window(&self.counters);
     }
 }

@@ -8,12 +8,21 @@ use super::observed::Observed;
 use super::operation::{Action, Operation};
 use super::parts::Parts;
 use super::path::{Progress, fast};
+use super::peers::Target;
 use crate::check::Caller;
 use crate::memory::Span;
 use crate::observe::{self, At, Done, TIMED};
 use crate::origin::What;
 use crate::route::Route;
 use crate::types::{TargetType, Type};
+
+/// Whether copies to and from a target are counted: it is mapped, and its window observed. What goes
+/// by message is counted further on.
+#[inline(always)]
+pub(super) fn counts_copies(parts: &Parts, target: i32) -> bool {
+    let is_mapped = |target: &Target| target.mapping.get().is_some();
+    parts.observed().is_some() && parts.peers().get(target).is_some_and(is_mapped)
+}
 
 /// A put or get that the inlined attempt doesn't know, since its window is observed. Returns
 /// whether it is done: as a copy that only has to be counted. This much is in the caller's code,

@@ -76,7 +76,7 @@ pub(super) fn await_target<T>(
     poll: impl Fn(&State) -> Option<T>,
 ) -> Result<T> {
     let process = parts.process();
-    let poll = |state: &mut State, arming| {
+    let mut poll = |state: &mut State, arming| {
         if arming {
             process.note_wait(Some(awaited()));
             remark(parts);
@@ -84,7 +84,16 @@ pub(super) fn await_target<T>(
         poll(state).map(Ok)
     };
     let at = At { peer: Some(target.peer), ..parts.at() };
-    process.during(activity, target.peer, at, || process.wait(poll))
+    // Mostly the target answers at once. Reading the clock twice would take a fifth of that time.
+    if parts.observed().is_none_or(|observed| !observed.traces) {
+        if let Some(outcome) = process.glance(&mut poll) {
+            if let Some(observed) = parts.observed() {
+                observed.count_glance(process, activity, at);
+            }
+            return outcome;
+        }
+    }
+    process.during(activity, target.peer, at, || process.wait_longer(poll))
 }
 
 /// Sends a request to a target by `start`, and waits for its answer, or until `is_needless`: the

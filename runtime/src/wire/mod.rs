@@ -357,6 +357,12 @@ pub(crate) enum Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
+    /// The kind of a frame; `None` if it is empty or of an unknown kind.
+    #[inline]
+    pub(crate) fn kind(bytes: &[u8]) -> Option<Kind> {
+        Kind::from_wire(bytes.first()? & !(SMALL | NOTIFIES))
+    }
+
     /// Decodes a frame; `None` if it is too short or of an unknown kind.
     pub(crate) fn decode(bytes: &'a [u8]) -> Option<Frame<'a>> {
         let code = *bytes.first()?;

@@ -50,6 +50,28 @@ pub fn late() {
     rank.finalize().unwrap();
 }
 
+/// Rank 0 puts and flushes, from two lines in turn and then many times from the second.
+pub fn flushes() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), Info::default());
+    let window = Window::allocate(world, 8, 1, &info).unwrap();
+    let byte = rank.type_of::<u8>().unwrap();
+    if world.rank() == 0 {
+        let flushes = window.lock_all(|epoch| {
+            for turn in 0..PUTS {
+                if turn < PUTS / 10 {
+                    epoch.flush(1, |epoch| epoch.put(&[1u8], 1, 0, 1, &byte))?; // first
+                }
+                epoch.flush(1, |epoch| epoch.put(&[2u8], 1, 1, 1, &byte))?; // second
+            }
+            Ok(())
+        });
+        flushes.unwrap();
+    }
+    window.free().unwrap();
+    rank.finalize().unwrap();
+}
+
 /// A file of this process.
 fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
@@ -112,6 +134,21 @@ fn every_operation_is_counted_by_kind_route_and_size() {
         assert_eq!(sent > PUTS, route == "message", "{sent} frames");
         assert!(report["ranks"].as_array().unwrap().iter().all(|rank| rank["complete"] == true));
     }
+}
+
+#[test]
+fn flushes_are_counted_by_source_line_however_short_they_are() {
+    let path = file("flushes.json");
+    let stats = format!("--stats={}", path.display());
+    let words = ["-n", "2", "--route", "message", &stats].map(str::to_owned);
+    run(&words.into_iter().chain(role("flushes")).collect::<Vec<_>>()).expect(0, &[]);
+    let report = json(&path);
+    let flushes = calls(&report["ranks"][0], "flush");
+    let line = |call: &Value| call["line"].as_u64().unwrap();
+    let mut counts: Vec<_> = flushes.iter().map(|call| (line(call), &call["count"])).collect();
+    counts.sort_by_key(|(line, _)| *line);
+    let counts: Vec<_> = counts.into_iter().map(|(_, count)| count.as_u64().unwrap()).collect();
+    assert_eq!(counts, [PUTS / 10, PUTS], "{report:#}");
 }
 
 #[test]

@@ -45,7 +45,7 @@ impl Core {
         if fast::transfer(parts, action, memory, what, target, at, count, target_type).is_some() {
             return Ok(());
         }
-        if parts.observed().is_none() {
+        if !observing::counts_copies(parts, target) {
             return self.transfer_otherwise(action, memory, what, target, at, count, target_type);
         }
         match observing::count_copy(parts, action, memory, &what, target, at, count, target_type) {
@@ -417,30 +417,30 @@ impl Core {
     #[track_caller]
     pub(in crate::window) fn operate(&self, operation: Operation<'_>) -> Result<()> {
         match self.parts.observed() {
-            None => self.attempt(operation, Location::caller()).map(drop),
-            Some(_) => self.operate_observed(operation),
+            None => self.attempt(&operation, Location::caller()).map(drop),
+            Some(_) => self.operate_observed(&operation),
         }
     }
 
     /// The program's line is an argument here and below, since closures don't pass it on.
     #[inline(always)]
-    fn attempt(&self, operation: Operation<'_>, caller: Caller) -> Result<Option<Progress>> {
-        match path::again(&self.parts, &operation, None) {
+    fn attempt(&self, operation: &Operation<'_>, caller: Caller) -> Result<Option<Progress>> {
+        match path::again(&self.parts, operation, None) {
             Some(Progress::Done) => Ok(Some(Progress::Done)),
             Some(progress) => {
                 self.note_site(operation.target, caller);
                 Ok(Some(progress))
             }
-            None => self.issue(operation, Holders::lenders(), None, caller),
+            None => self.issue(*operation, Holders::lenders(), None, caller),
         }
     }
 
     /// An operation of a window whose operations are counted.
     #[inline(never)]
     #[track_caller]
-    fn operate_observed(&self, operation: Operation<'_>) -> Result<()> {
+    fn operate_observed(&self, operation: &Operation<'_>) -> Result<()> {
         let caller = Location::caller();
-        self.counted(&operation, caller, || self.attempt(operation, caller)).map(drop)
+        self.counted(operation, caller, || self.attempt(operation, caller)).map(drop)
     }
 
     /// Issues an operation, and lets the observer count it if there is one.
