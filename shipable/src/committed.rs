@@ -33,43 +33,46 @@ use crate::signature::Signature;
 #[derive(Clone)]
 pub struct Committed(triomphe::Arc<Inner>);
 
-/// Parts that most types never use are behind pointers, to keep the struct small.
 struct Inner {
-    datatype: Datatype,
-    architecture: Architecture,
-    bounds: Bounds,
+    /// The form has the datatype and the architecture.
     form: Form,
+    bounds: Bounds,
     /// The program for a packed stream in the memory's own representation.
     native: Program,
-    others: OnceLock<Box<Others>>,
-    /// The layout of a packed buffer in XDR, computed on first use.
-    units: OnceLock<Box<Units>>,
+    /// Most types never use it, so it is behind a pointer.
+    foreign: OnceLock<Box<Foreign>>,
 }
 
-/// The programs for packed streams in other representations.
-type Others = Mutex<Vec<(Architecture, Arc<Program>)>>;
+/// What other representations need, made on first use.
+#[derive(Default)]
+struct Foreign {
+    /// The programs for packed streams in other representations.
+    programs: Mutex<Vec<(Architecture, Arc<Program>)>>,
+    /// The layout of a packed buffer in XDR.
+    units: OnceLock<Units>,
+}
 
 impl Inner {
     /// Makes the form, the native program and the bounds, where they stay (docs/tuning.md,
     /// "Building a committed datatype").
     #[inline]
-    fn compile(&mut self) -> Result<()> {
+    fn compile(&mut self, datatype: &Datatype, architecture: &Architecture) -> Result<()> {
         let mut regular = Regular::empty();
-        let Inner { datatype, architecture, bounds, form, native, .. } = self;
+        let Inner { bounds, form, native, .. } = self;
         match form.fill_regular(datatype, architecture, bounds, &mut regular) {
             Some(()) => {
                 native.fill(&regular, bounds);
                 Ok(())
             }
-            None => self.compile_any(),
+            None => self.compile_any(datatype, architecture),
         }
     }
 
     /// Like [`compile`](Inner::compile), for a type that isn't regular.
     #[inline(never)]
-    fn compile_any(&mut self) -> Result<()> {
-        let Inner { datatype, architecture, bounds, form, native, .. } = self;
-        let (architecture, mut layouts) = (&*architecture, Layouts::new());
+    fn compile_any(&mut self, datatype: &Datatype, architecture: &Architecture) -> Result<()> {
+        let Inner { bounds, form, native, .. } = self;
+        let mut layouts = Layouts::new();
         form.fill(datatype, architecture, &mut layouts)?;
         let [memory, stream] = [architecture; 2];
         program::lower(form, &layouts, memory, stream, &mut u64::MAX.clone(), native)?;
@@ -106,27 +109,30 @@ impl Committed {
     #[inline(always)]
     fn with(datatype: &Datatype, architecture: &Architecture, fields: Fields) -> Result<Committed> {
         let mut made = place(|| Inner {
-            datatype: datatype.clone(),
-            architecture: *architecture,
-            bounds: Bounds::EMPTY,
             form: Form::empty(),
+            bounds: Bounds::EMPTY,
             native: Program::empty(),
-            others: OnceLock::new(),
-            units: OnceLock::new(),
+            foreign: OnceLock::new(),
         });
-        made.compile()?;
+        made.compile(datatype, architecture)?;
         made.native.set_fields(fields);
         Ok(Committed(made.shareable()))
     }
 
+    /// The datatype, and the architecture of the memory.
+    #[inline]
+    fn source(&self) -> (&Datatype, &Architecture) {
+        self.0.form.source().expect("the form of a committed datatype was compiled")
+    }
+
     /// The datatype.
     pub fn datatype(&self) -> &Datatype {
-        &self.0.datatype
+        self.source().0
     }
 
     /// The architecture of the memory that its buffers lie in.
     pub fn architecture(&self) -> &Architecture {
-        &self.0.architecture
+        self.source().1
     }
 
     /// The shipable form.
@@ -141,7 +147,7 @@ impl Committed {
 
     /// The type signature of one element.
     pub fn signature(&self) -> Signature {
-        self.0.datatype.signature()
+        self.datatype().signature()
     }
 
     /// The bounds, extents and size of one element.
@@ -162,20 +168,19 @@ impl Committed {
     ///
     /// The errors of [`Form::lower`].
     pub fn program(&self, stream: &Architecture) -> Result<SharedProgram> {
-        let inner = &*self.0;
-        if inner.architecture.same_representation(stream) {
+        let memory = self.architecture();
+        if memory.same_representation(stream) {
             return Ok(SharedProgram(Shared::Native(self.clone())));
         }
         // The list is valid even if a thread panicked with the lock: the push comes last.
-        let mut others =
-            inner.others.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, program)) = others.iter().find(|(known, _)| known == stream) {
+        let mut programs = self.foreign().programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, program)) = programs.iter().find(|(known, _)| known == stream) {
             return Ok(Arc::clone(program).into());
         }
-        let mut program = self.form().lower(&inner.architecture, stream)?;
-        program.set_fields(inner.native.fields().clone());
+        let mut program = self.form().lower(memory, stream)?;
+        program.set_fields(self.native().fields().clone());
         let program = Arc::new(program);
-        others.push((*stream, Arc::clone(&program)));
+        programs.push((*stream, Arc::clone(&program)));
         Ok(program.into())
     }
 
@@ -184,14 +189,19 @@ impl Committed {
         if !representation.same_representation(&Architecture::XDR) {
             return Ok(None);
         }
-        let units = match self.0.units.get() {
+        let known = &self.foreign().units;
+        let units = match known.get() {
             Some(units) => units,
             None => {
-                let units = Box::new(Units::new(self.form())?);
-                self.0.units.get_or_init(|| units)
+                let units = Units::new(self.form())?;
+                known.get_or_init(|| units)
             }
         };
         Ok(Some(units))
+    }
+
+    fn foreign(&self) -> &Foreign {
+        self.0.foreign.get_or_init(Box::default)
     }
 }
 

@@ -79,11 +79,19 @@ pub enum Tag {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Form {
-    /// The builder's representation, if the form is locale-specific.
-    builder: Option<Architecture>,
+    origin: Origin,
     /// Children before parents, the root last.
     nodes: Nodes,
-    culprit: Option<Datatype>,
+}
+
+/// Where a form comes from. It decides the tag.
+#[derive(Clone, Debug)]
+enum Origin {
+    /// It was compiled from a datatype in the memory of an architecture.
+    Compiled { datatype: Datatype, architecture: Architecture },
+    /// It was decoded, or made of another form. A locale-specific one has its builder's
+    /// representation.
+    Other { builder: Option<Architecture> },
 }
 
 impl Form {
@@ -113,7 +121,7 @@ impl Form {
     /// A form without nodes, to be filled.
     #[inline(always)]
     pub(crate) fn empty() -> Form {
-        Form { builder: None, nodes: Nodes::new(), culprit: None }
+        Form { origin: Origin::Other { builder: None }, nodes: Nodes::new() }
     }
 
     /// Compiles a regular datatype into an empty form. Sets its bounds, and fills `made`. `None` if
@@ -130,7 +138,7 @@ impl Form {
         made: &mut Regular,
     ) -> Option<()> {
         regular::compile(datatype, architecture, &mut self.nodes, bounds, made)?;
-        self.tag_for(datatype, architecture);
+        self.set_source(datatype, architecture);
         Some(())
     }
 
@@ -143,28 +151,35 @@ impl Form {
     ) -> Result<()> {
         self.nodes.clear();
         compile::compile(datatype, architecture, layouts, &mut self.nodes)?;
-        self.tag_for(datatype, architecture);
+        self.set_source(datatype, architecture);
         Ok(())
     }
 
-    /// Sets the tag of the form of a datatype.
     #[inline]
-    fn tag_for(&mut self, datatype: &Datatype, architecture: &Architecture) {
-        if let Some(culprit) = culprit(datatype) {
-            self.builder = Some(*architecture);
-            self.culprit = Some(culprit.clone());
-        }
+    fn set_source(&mut self, datatype: &Datatype, architecture: &Architecture) {
+        let (datatype, architecture) = (datatype.clone(), *architecture);
+        self.origin = Origin::Compiled { datatype, architecture };
     }
 
     fn new(builder: Option<Architecture>, nodes: Vec<Node>) -> Form {
         let mut nodes = Nodes::from_vec(nodes);
         nodes.shrink_to_fit();
-        Form { builder, nodes, culprit: None }
+        Form { origin: Origin::Other { builder }, nodes }
+    }
+
+    /// The datatype and the architecture that it was compiled from. `None` if it was decoded, or
+    /// made of another form.
+    #[inline]
+    pub(crate) fn source(&self) -> Option<(&Datatype, &Architecture)> {
+        match &self.origin {
+            Origin::Compiled { datatype, architecture } => Some((datatype, architecture)),
+            Origin::Other { .. } => None,
+        }
     }
 
     /// Whether the form is portable or locale-specific.
     pub fn tag(&self) -> Tag {
-        match self.builder {
+        match self.builder_architecture() {
             None => Tag::Portable,
             Some(_) => Tag::Locale,
         }
@@ -172,13 +187,18 @@ impl Form {
 
     /// The builder's representation, if the form is locale-specific.
     pub fn builder_architecture(&self) -> Option<&Architecture> {
-        self.builder.as_ref()
+        match &self.origin {
+            Origin::Compiled { datatype, architecture } => {
+                (!datatype.is_portable()).then_some(architecture)
+            }
+            Origin::Other { builder } => builder.as_ref(),
+        }
     }
 
     /// The part of the datatype whose constructor made the form locale-specific. Only the builder
     /// knows it: it isn't shipped.
     pub fn culprit(&self) -> Option<&Datatype> {
-        self.culprit.as_ref()
+        culprit(self.source()?.0)
     }
 
     /// The predefined or parametrised type of all items. `None` if there are no items, or items of
@@ -316,7 +336,7 @@ impl Form {
     }
 
     fn check_representation(&self, asked: &Architecture) -> Result<()> {
-        match &self.builder {
+        match self.builder_architecture() {
             Some(built) if !built.same_representation(asked) => {
                 Err(Error::OtherRepresentation { built: built.label(), asked: asked.label() })
             }
@@ -345,7 +365,7 @@ impl Datatype {
 
 impl PartialEq for Form {
     fn eq(&self, other: &Form) -> bool {
-        self.builder == other.builder && self.nodes == other.nodes
+        self.builder_architecture() == other.builder_architecture() && self.nodes == other.nodes
     }
 }
 

@@ -125,8 +125,9 @@ const LEAF: Node = Node::Leaf(Leaf::Basic(Basic::Byte));
 const ARRAY: Node = Node::Array { child: 0, vectors: Vectors::ONE, span: Span::Natural };
 
 #[inline]
-fn set_leaf(node: &mut Node, basic: Basic) {
-    if let Node::Leaf(Leaf::Basic(leaf)) = node {
+fn push_leaf(nodes: &mut Nodes, basic: Basic) {
+    nodes.push(LEAF);
+    if let Some(Node::Leaf(Leaf::Basic(leaf))) = nodes.last_mut() {
         *leaf = basic;
     }
 }
@@ -167,10 +168,7 @@ impl Compiler<'_> {
     fn scalar(&mut self, leaf: Leaf) -> Option<()> {
         let Leaf::Basic(basic) = leaf else { return None };
         let (width, align) = self.architecture.scalar(basic)?;
-        self.nodes.push(LEAF);
-        if let Some(node) = self.nodes.last_mut() {
-            set_leaf(node, basic);
-        }
+        push_leaf(self.nodes, basic);
         *self.bounds = Bounds::of_scalar(width, align);
         self.made.runs.push(Run { start: 0, bytes: width.size.into(), items: 1 });
         Some(())
@@ -233,22 +231,20 @@ impl Compiler<'_> {
     ) -> Option<()> {
         let mut members = Vec::with_capacity(children.len());
         let places = displacements.iter().map(|&displacement| Some(displacement));
-        let mut nodes = self.members(blocklengths, places, children, |child, length, place| {
+        self.members(blocklengths, places, children, |child, length, place| {
             members.push(Placed { child, length, displacement: place });
         })?;
-        nodes.push(Node::Struct { members: members.into(), span: Span::Natural });
-        *self.nodes = Nodes::from_vec(nodes);
+        self.nodes.push(Node::Struct { members: members.into(), span: Span::Natural });
         Some(())
     }
 
     fn simple(&mut self, blocklengths: &[i64], children: &[Datatype]) -> Option<()> {
         let mut members = Vec::with_capacity(children.len());
         let places = iter::repeat(None);
-        let mut nodes = self.members(blocklengths, places, children, |child, length, _| {
+        self.members(blocklengths, places, children, |child, length, _| {
             members.push(Field { child, length });
         })?;
-        nodes.push(Node::Simple { members: members.into() });
-        *self.nodes = Nodes::from_vec(nodes);
+        self.nodes.push(Node::Simple { members: members.into() });
         Some(())
     }
 
@@ -261,11 +257,11 @@ impl Compiler<'_> {
         places: impl Iterator<Item = Option<i64>>,
         children: &[Datatype],
         mut push: impl FnMut(u32, u64, i64),
-    ) -> Option<Vec<Node>> {
+    ) -> Option<()> {
         if children.len() > Regular::SCALARS {
             return None;
         }
-        let mut nodes = Vec::with_capacity(children.len() + 1);
+        self.nodes.reserve_exact(children.len() + 1);
         // For each predefined type, the number of the node of its first member.
         let mut known = [0u8; Basic::ALL.len()];
         let mut all = PlainStruct::new();
@@ -276,9 +272,8 @@ impl Compiler<'_> {
             let start = all.push(length, place, &Plain::of_scalar(width, align)?)?;
             let known = &mut known[basic.index()];
             if *known == 0 {
-                nodes.push(LEAF);
-                *known = nodes.len() as u8;
-                set_leaf(&mut nodes[usize::from(*known) - 1], basic);
+                push_leaf(self.nodes, basic);
+                *known = self.nodes.len() as u8;
             }
             let items = length as u64;
             push(u32::from(*known) - 1, items, start);
@@ -300,6 +295,6 @@ impl Compiler<'_> {
             return None;
         }
         *self.bounds = all.padded()?;
-        Some(nodes)
+        Some(())
     }
 }

@@ -88,7 +88,7 @@ const LOCALE: u8 = b'L';
 
 pub(super) fn encode(form: &Form) -> Vec<u8> {
     let nodes = Outgoing(&form.nodes);
-    let (tag, body) = match &form.builder {
+    let (tag, body) = match form.builder_architecture() {
         None => (PORTABLE, codec::encode(&nodes, usize::MAX)),
         Some(builder) => {
             let located = Located { builder: builder.descriptor(), nodes };

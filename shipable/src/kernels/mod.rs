@@ -236,6 +236,12 @@ impl OffsetsBuilder {
     }
 }
 
+/// The length of a run. One beyond any memory saturates, and then fails every bounds check.
+#[inline]
+fn in_memory(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
 impl Kernel {
     /// A kernel for empty runs.
     pub(crate) const NONE: Kernel =
@@ -251,18 +257,25 @@ impl Kernel {
     /// Makes this the kernel for runs of `units` units of the same conversion.
     #[inline]
     pub(crate) fn set_units(&mut self, units: u64) {
-        // Lengths beyond any memory saturate and then fail every bounds check.
-        let bytes = |size: u8| match units.checked_mul(size.into()) {
-            Some(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),
-            None => i64::MAX,
-        };
+        if self.conversion.is_copy() {
+            return self.set_copied(units);
+        }
+        let bytes = |size: u8| in_memory(units.saturating_mul(size.into()));
         self.from_run = bytes(self.conversion.from_size());
         self.to_run = bytes(self.conversion.to_size());
         self.loops = match self.conversion {
-            Conversion::Copy => Some(loops::copy(self.from_run as u64)),
             Conversion::Swap { unit } => Some(loops::swap(unit, self.from_run as u64)),
             _ => None,
         };
+    }
+
+    /// Makes this the kernel that copies runs of `bytes` bytes.
+    #[inline]
+    pub(crate) fn set_copied(&mut self, bytes: u64) {
+        self.conversion = Conversion::Copy;
+        self.from_run = in_memory(bytes);
+        self.to_run = self.from_run;
+        self.loops = Some(loops::copy(bytes));
     }
 
     /// The conversion.

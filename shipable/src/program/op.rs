@@ -145,8 +145,8 @@ pub(crate) fn push_block(
     let Some(Op::Block(block)) = ops.last_mut() else { unreachable!("a block was pushed") };
     block.start = start;
     (block.units, block.items) = (units, items);
-    if item == Item::COPY {
-        block.kernel.set_units(units);
+    if item.is_copy() {
+        block.kernel.set_copied(units);
     } else {
         block.leaf = item.leaf;
         block.kernel = Kernel::new(item.pack, units);
