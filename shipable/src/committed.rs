@@ -33,14 +33,17 @@ use crate::signature::Signature;
 #[derive(Clone)]
 pub struct Committed(triomphe::Arc<Inner>);
 
+// In this order, no constant lies beside the unused room of the form's nodes. Otherwise a new object
+// is made by a copy of the constant and the room (docs/tuning.md, "Building a committed datatype").
+#[repr(C)]
 struct Inner {
-    /// The form has the datatype and the architecture.
-    form: Form,
-    bounds: Bounds,
     /// The program for a packed stream in the memory's own representation.
     native: Program,
+    bounds: Bounds,
     /// Most types never use it, so it is behind a pointer.
     foreign: OnceLock<Box<Foreign>>,
+    /// The form has the datatype and the architecture.
+    form: Form,
 }
 
 /// What other representations need, made on first use.
@@ -56,24 +59,24 @@ impl Inner {
     /// Makes the form, the native program and the bounds, where they stay (docs/tuning.md,
     /// "Building a committed datatype").
     #[inline]
-    fn compile(&mut self, datatype: &Datatype, architecture: &Architecture) -> Result<()> {
+    fn compile(&mut self, architecture: &Architecture) -> Result<()> {
         let mut regular = Regular::empty();
         let Inner { bounds, form, native, .. } = self;
-        match form.fill_regular(datatype, architecture, bounds, &mut regular) {
+        match form.compile_regular(bounds, &mut regular) {
             Some(()) => {
                 native.fill(&regular, bounds);
                 Ok(())
             }
-            None => self.compile_any(datatype, architecture),
+            None => self.compile_any(architecture),
         }
     }
 
     /// Like [`compile`](Inner::compile), for a type that isn't regular.
     #[inline(never)]
-    fn compile_any(&mut self, datatype: &Datatype, architecture: &Architecture) -> Result<()> {
+    fn compile_any(&mut self, architecture: &Architecture) -> Result<()> {
         let Inner { bounds, form, native, .. } = self;
         let mut layouts = Layouts::new();
-        form.fill(datatype, architecture, &mut layouts)?;
+        form.compile_any(&mut layouts)?;
         let [memory, stream] = [architecture; 2];
         program::lower(form, &layouts, memory, stream, &mut u64::MAX.clone(), native)?;
         *bounds = layouts.last().copied().unwrap_or(Bounds::EMPTY);
@@ -106,16 +109,15 @@ impl Committed {
         Committed::with(datatype, architecture, Fields::Of(fields))
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn with(datatype: &Datatype, architecture: &Architecture, fields: Fields) -> Result<Committed> {
         let mut made = place(|| Inner {
-            form: Form::empty(),
+            form: Form::uncompiled(datatype, architecture),
             bounds: Bounds::EMPTY,
-            native: Program::empty(),
+            native: Program::empty(fields),
             foreign: OnceLock::new(),
         });
-        made.compile(datatype, architecture)?;
-        made.native.set_fields(fields);
+        made.compile(architecture)?;
         Ok(Committed(made.shareable()))
     }
 

@@ -24,8 +24,8 @@ pub(crate) enum Fields {
     Unknown,
     /// This function returns the text.
     Of(fn() -> String),
-    /// The text.
-    Text(Arc<str>),
+    /// The text. It is boxed so that a program without one, as most are, is smaller.
+    Text(Box<Arc<str>>),
 }
 
 impl Fields {
@@ -34,7 +34,7 @@ impl Fields {
         let text = match self {
             Fields::Unknown => return None,
             Fields::Of(text) => text().into(),
-            Fields::Text(text) => Arc::clone(text),
+            Fields::Text(text) => Arc::clone(&**text),
         };
         text.contains('(').then_some(text)
     }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn path(text: &str, item: u64, count: u64, items: u64) -> Option<String> {
-        Fields::Text(text.into()).path(item, count, items)
+        Fields::Text(Box::new(text.into())).path(item, count, items)
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use smallvec::smallvec;
 
-use super::{Architecture, Component, FloatFormat, LeafLayout, Scalar, StructRule, Value, Width};
+use super::{
+    Architecture, Component, FloatFormat, LeafLayout, Scalar, ScalarWidth, StructRule, Value, Width,
+};
 use crate::basic::{Basic, Leaf, Makeup};
 use crate::error::{Error, Result};
 
@@ -72,63 +74,65 @@ impl Architecture {
         }
     }
 
-    /// The width and meaning of a type of one scalar; `None` for other types.
-    #[inline(always)]
-    const fn scalar_of(&self, basic: Basic) -> Option<(Width, Value)> {
+    /// The width of a type of one scalar; `None` for other types.
+    ///
+    /// Commit asks for each member of a struct. So it is a function of its own, whose result fits a
+    /// register.
+    const fn scalar_width(&self, basic: Basic) -> Option<Width> {
         use Basic::*;
-        let fortran = &self.fortran;
         Some(match basic {
-            Byte | Packed => (Width { size: 1, align: 1 }, Value::Bytes),
-            Char | Character => (self.char, Value::Char),
-            SignedChar => (self.char, SIGNED),
-            UnsignedChar => (self.char, UNSIGNED),
-            Wchar => (self.wchar, Value::Wide),
-            Short => (self.short, SIGNED),
-            UnsignedShort => (self.short, UNSIGNED),
-            Int => (self.int, SIGNED),
-            Unsigned => (self.int, UNSIGNED),
-            Long => (self.long, SIGNED),
-            UnsignedLong => (self.long, UNSIGNED),
-            LongLong | Count | Offset => (self.long_long, SIGNED),
-            UnsignedLongLong => (self.long_long, UNSIGNED),
-            Int8 => (self.integer_width(1), SIGNED),
-            Int16 => (self.integer_width(2), SIGNED),
-            Int32 => (self.integer_width(4), SIGNED),
-            Int64 => (self.integer_width(8), SIGNED),
-            Uint8 => (self.integer_width(1), UNSIGNED),
-            Uint16 => (self.integer_width(2), UNSIGNED),
-            Uint32 => (self.integer_width(4), UNSIGNED),
-            Uint64 => (self.integer_width(8), UNSIGNED),
-            Aint => (self.pointer, SIGNED),
-            Float => (self.float, Value::Float(FloatFormat::Binary32)),
-            Double => (self.double, Value::Float(FloatFormat::Binary64)),
-            LongDouble => (self.long_double, Value::Float(self.long_double_format)),
-            CBool | CxxBool => (self.bool, Value::Logical { truth: 1 }),
-            Integer => (fortran.integer, SIGNED),
-            Real => (fortran.real, self.real_of(fortran.real.size)),
-            DoublePrecision => {
-                (fortran.double_precision, self.real_of(fortran.double_precision.size))
-            }
-            Logical => (fortran.logical, Value::Logical { truth: fortran.truth }),
-            Integer1 => (self.integer_width(1), SIGNED),
-            Integer2 => (self.integer_width(2), SIGNED),
-            Integer4 => (self.integer_width(4), SIGNED),
-            Integer8 => (self.integer_width(8), SIGNED),
-            Integer16 => (self.integer_width(16), SIGNED),
-            Logical1 => self.sized_logical(1),
-            Logical2 => self.sized_logical(2),
-            Logical4 => self.sized_logical(4),
-            Logical8 => self.sized_logical(8),
-            Logical16 => self.sized_logical(16),
+            Byte | Packed => Width { size: 1, align: 1 },
+            Char | Character | SignedChar | UnsignedChar => self.char,
+            Wchar => self.wchar,
+            Short | UnsignedShort => self.short,
+            Int | Unsigned => self.int,
+            Long | UnsignedLong => self.long,
+            LongLong | Count | Offset | UnsignedLongLong => self.long_long,
+            Int8 | Uint8 | Integer1 | Logical1 => self.integer_width(1),
+            Int16 | Uint16 | Integer2 | Logical2 => self.integer_width(2),
+            Int32 | Uint32 | Integer4 | Logical4 => self.integer_width(4),
+            Int64 | Uint64 | Integer8 | Logical8 => self.integer_width(8),
+            Integer16 | Logical16 => self.integer_width(16),
+            Aint => self.pointer,
+            Float | Real4 => self.float,
+            Double | Real8 => self.double,
+            LongDouble => self.long_double,
+            CBool | CxxBool => self.bool,
+            Integer => self.fortran.integer,
+            Real => self.fortran.real,
+            DoublePrecision => self.fortran.double_precision,
+            Logical => self.fortran.logical,
             // An architecture without two-byte types stores a half as a float.
-            Real2 | Float16 | Bfloat16 if self.short.size != 2 => (self.float, self.real_of(4)),
-            Real2 | Float16 => (self.short, Value::Float(FloatFormat::Binary16)),
-            Bfloat16 => (self.short, Value::Float(FloatFormat::Bfloat16)),
-            Real4 => (self.float, self.real_of(4)),
-            Real8 => (self.double, self.real_of(8)),
-            Real16 => (self.quad(), self.real_of(16)),
+            Real2 | Float16 | Bfloat16 if self.short.size != 2 => self.float,
+            Real2 | Float16 | Bfloat16 => self.short,
+            Real16 => self.quad(),
             _ => return None,
         })
+    }
+
+    /// The width and meaning of a type of one scalar; `None` for other types.
+    const fn scalar_of(&self, basic: Basic) -> Option<(Width, Value)> {
+        use Basic::*;
+        let Some(width) = self.scalar_width(basic) else { return None };
+        let value = match basic {
+            Byte | Packed => Value::Bytes,
+            Char | Character => Value::Char,
+            Wchar => Value::Wide,
+            SignedChar | Short | Int | Long | LongLong | Count | Offset | Aint => SIGNED,
+            Int8 | Int16 | Int32 | Int64 => SIGNED,
+            Integer | Integer1 | Integer2 | Integer4 | Integer8 | Integer16 => SIGNED,
+            UnsignedChar | UnsignedShort | Unsigned | UnsignedLong | UnsignedLongLong => UNSIGNED,
+            Uint8 | Uint16 | Uint32 | Uint64 => UNSIGNED,
+            CBool | CxxBool => Value::Logical { truth: 1 },
+            Logical => Value::Logical { truth: self.fortran.truth },
+            Logical1 | Logical2 | Logical4 | Logical8 | Logical16 => self.sized_logical(width),
+            LongDouble => Value::Float(self.long_double_format),
+            Bfloat16 if width.size == 2 => Value::Float(FloatFormat::Bfloat16),
+            Float | Double | Real | DoublePrecision => self.real_of(width.size),
+            Real2 | Float16 | Bfloat16 | Real4 | Real8 | Real16 => self.real_of(width.size),
+            _ => return None,
+        };
+        Some((width, value))
     }
 
     /// The narrowest C integer of at least this size.
@@ -144,15 +148,14 @@ impl Architecture {
         }
     }
 
-    const fn sized_logical(&self, bytes: u8) -> (Width, Value) {
-        let width = self.integer_width(bytes);
+    const fn sized_logical(&self, width: Width) -> Value {
         // A truth of all ones stays all ones in any width. Any other truth is cut to this width.
         let truth = match self.fortran.truth {
             truth if truth == ones(self.fortran.logical.size) => ones(width.size),
             truth if truth & ones(width.size) == 0 => 1,
             truth => truth & ones(width.size),
         };
-        (width, Value::Logical { truth })
+        Value::Logical { truth }
     }
 
     const fn quad(&self) -> Width {
@@ -161,6 +164,7 @@ impl Architecture {
 
     const fn real_of(&self, bytes: u8) -> Value {
         Value::Float(match bytes {
+            2 => FloatFormat::Binary16,
             4 => FloatFormat::Binary32,
             8 => FloatFormat::Binary64,
             _ => match self.long_double_format {
@@ -197,29 +201,34 @@ impl Architecture {
         LeafLayout {
             size: u32::from(width.size),
             extent: u32::from(width.size),
-            align: self.align_of(width, value),
+            align: self.align_of(width, value).into(),
             leading_align: u32::from(width.align),
             components: smallvec![Component { offset: 0, scalar }],
         }
     }
 
     /// The alignment of a scalar as a member of a struct.
-    fn align_of(&self, width: Width, value: Value) -> u32 {
-        let natural = u32::from(width.align);
+    fn align_of(&self, width: Width, value: Value) -> u8 {
         match (self.rule, value) {
-            (StructRule::Power, Value::Float(FloatFormat::Binary64)) => natural.min(4),
-            _ => natural,
+            (StructRule::Power, Value::Float(FloatFormat::Binary64)) => width.align.min(4),
+            _ => width.align,
         }
     }
 
-    /// The width of a type of one scalar, and its alignment as a struct member; `None` for other
-    /// types.
-    ///
-    /// Not inlined, so that its caller gets two registers, without the meaning in memory.
+    /// The storage of a type of one scalar; `None` for other types.
+    #[inline]
+    pub(crate) fn scalar(&self, basic: Basic) -> Option<ScalarWidth> {
+        let width = self.scalar_width(basic)?;
+        let align = match self.rule {
+            StructRule::Natural => width.align,
+            StructRule::Power => self.align_by_power(basic, width),
+        };
+        Some(ScalarWidth { width, align })
+    }
+
     #[inline(never)]
-    pub(crate) fn scalar(&self, basic: Basic) -> Option<(Width, u32)> {
-        let (width, value) = self.scalar_of(basic)?;
-        Some((width, self.align_of(width, value)))
+    fn align_by_power(&self, basic: Basic, width: Width) -> u8 {
+        self.scalar_of(basic).map_or(width.align, |(width, value)| self.align_of(width, value))
     }
 
     fn twice(&self, part: &LeafLayout) -> LeafLayout {

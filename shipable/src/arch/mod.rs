@@ -23,6 +23,15 @@ pub struct Width {
     pub align: u8,
 }
 
+/// The storage of a type of one scalar. Both alignments are powers of two, and the natural one
+/// divides the size.
+#[derive(Clone, Copy)]
+pub(crate) struct ScalarWidth {
+    pub width: Width,
+    /// The alignment as a member of a struct: see [`LeafLayout::align`].
+    pub align: u8,
+}
+
 /// The layout rule of C structs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StructRule {

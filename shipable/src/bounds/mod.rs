@@ -20,7 +20,7 @@ pub(crate) use plain::{Plain, PlainStruct, of_plain};
 pub use structs::StructLayout;
 pub(crate) use structs::structure;
 
-use crate::arch::{Architecture, LeafLayout, Width};
+use crate::arch::{Architecture, LeafLayout, ScalarWidth};
 use crate::basic::{Basic, Leaf};
 use crate::error::{Error, Result};
 
@@ -103,7 +103,7 @@ impl Bounds {
             Leaf::Basic(Basic::Lb) => Ok(Bounds { lower: Basis::Sticky, ..Bounds::EMPTY }),
             Leaf::Basic(Basic::Ub) => Ok(Bounds { upper: Basis::Sticky, ..Bounds::EMPTY }),
             Leaf::Basic(basic) => Ok(match architecture.scalar(basic) {
-                Some((width, align)) => Bounds::of_scalar(width, align),
+                Some(scalar) => Bounds::of_scalar(scalar),
                 None => Bounds::of_layout(&architecture.basic(basic)),
             }),
             _ => architecture.leaf(leaf).map(|layout| Bounds::of_layout(&layout)),
@@ -111,14 +111,14 @@ impl Bounds {
     }
 
     #[inline]
-    pub(crate) fn of_scalar(width: Width, align: u32) -> Bounds {
-        let size = width.size.into();
+    pub(crate) fn of_scalar(scalar: ScalarWidth) -> Bounds {
+        let size = scalar.width.size.into();
         Bounds {
             ub: size,
             true_ub: size,
             size,
-            align: align.into(),
-            leading_align: width.align.into(),
+            align: scalar.align.into(),
+            leading_align: scalar.width.align.into(),
             lower: Basis::Natural,
             upper: Basis::Natural,
             has_data: true,

@@ -1,7 +1,7 @@
 //! The bounds of structs whose members are plain, as those of most structs are.
 
 use super::{Basis, Bounds};
-use crate::arch::Width;
+use crate::arch::ScalarWidth;
 
 impl Bounds {
     /// This type, if it is plain.
@@ -32,8 +32,8 @@ pub(crate) fn of_plain<'a>(
     all.finish()
 }
 
-/// A type that holds data from 0 to its extent, as predefined types of one scalar do, and whose
-/// alignments are powers of two.
+/// A type that holds data from 0 to its extent, as predefined types of one scalar do. It is short.
+/// Its alignments are powers of two, and its extent is a multiple of the leading one.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain {
     extent: i64,
@@ -42,17 +42,23 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// A predefined type of one scalar. `None` if it isn't plain on its architecture.
+    /// A predefined type of one scalar.
     #[inline]
-    pub(crate) fn of_scalar(width: Width, align: u32) -> Option<Plain> {
-        Plain::new(width.size.into(), align.into(), width.align.into())
+    pub(crate) fn of_scalar(scalar: ScalarWidth) -> Plain {
+        let ScalarWidth { width, align } = scalar;
+        let (extent, align) = (width.size.into(), align.into());
+        Plain { extent, align, leading_align: width.align.into() }
     }
 
+    /// `None` if a type with these numbers isn't plain.
     #[inline]
     fn new(extent: i64, align: i64, leading_align: i64) -> Option<Plain> {
+        const LONG: i64 = 1 << 20;
+        let is_power = |align: i64| align > 0 && align & (align - 1) == 0;
         // Sizes that are multiples of power-of-two alignments need no padding.
-        let is_whole = |align: i64| align > 0 && align & (align - 1) == 0;
-        let plain = is_whole(align) && is_whole(leading_align) && extent & (leading_align - 1) == 0;
+        let is_whole =
+            is_power(align) && is_power(leading_align) && extent & (leading_align - 1) == 0;
+        let plain = is_whole && (1..LONG).contains(&extent);
         plain.then_some(Plain { extent, align, leading_align })
     }
 
@@ -93,22 +99,19 @@ impl PlainStruct {
         member: &Plain,
     ) -> Option<i64> {
         const FAR: i64 = 1 << 40;
-        const LONG: i64 = 1 << 20;
         let at = displacement.unwrap_or_else(|| member.place_after(self.end));
-        let is_near = (1..LONG).contains(&member.extent)
-            && (1..FAR).contains(&blocklength)
-            && (-FAR..FAR).contains(&at);
-        if !is_near {
+        if !(1..FAR).contains(&blocklength) || !(-FAR..FAR).contains(&at) {
             return None;
         }
-        self.end = at + blocklength * member.extent;
+        let size = blocklength * member.extent;
+        self.end = at + size;
         // The member at the lowest address sets the leading alignment, independent of its index.
         if at < self.lb {
             (self.lb, self.leading_align) = (at, member.leading_align);
         }
         self.ub = self.ub.max(self.end);
         // Members may overlap, so their displacements don't bound the sum of their sizes.
-        self.size = self.size.checked_add(blocklength * member.extent)?;
+        self.size = self.size.checked_add(size)?;
         self.align = self.align.max(member.align);
         Some(at)
     }
@@ -202,6 +205,17 @@ mod tests {
             }
         }
         assert!(fast > 10_000, "{fast}");
+    }
+
+    #[test]
+    fn every_scalar_is_plain() {
+        for architecture in Architecture::all() {
+            for &basic in Basic::ALL {
+                let Some(scalar) = architecture.scalar(basic) else { continue };
+                let Plain { extent, align, leading_align } = Plain::of_scalar(scalar);
+                assert!(Plain::new(extent, align, leading_align).is_some(), "{basic:?}");
+            }
+        }
     }
 
     #[test]

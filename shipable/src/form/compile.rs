@@ -449,14 +449,18 @@ impl Hasher for Mixer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields::Fields;
     use crate::form::{Form, Regular};
     use crate::program::{self, Program};
 
     /// Compiles and lowers without the short way of regular types.
     fn generally(datatype: &Datatype, architecture: &Architecture) -> (Form, Bounds, String) {
-        let (mut form, mut layouts, mut program) =
-            (Form::empty(), Layouts::new(), Program::empty());
-        form.fill(datatype, architecture, &mut layouts).unwrap();
+        let (mut form, mut layouts, mut program) = (
+            Form::uncompiled(datatype, architecture),
+            Layouts::new(),
+            Program::empty(Fields::Unknown),
+        );
+        form.compile_any(&mut layouts).unwrap();
         let both = (architecture, architecture);
         program::lower(&form, &layouts, both.0, both.1, &mut u64::MAX.clone(), &mut program)
             .unwrap();
@@ -491,11 +495,12 @@ mod tests {
         let mut fast = 0;
         for architecture in Architecture::all() {
             for datatype in &types {
-                let (mut form, mut bounds) = (Form::empty(), Bounds::EMPTY);
+                let mut form = Form::uncompiled(datatype, architecture);
+                let mut bounds = Bounds::EMPTY;
                 let made = &mut Regular::empty();
-                if form.fill_regular(datatype, architecture, &mut bounds, made).is_some() {
+                if form.compile_regular(&mut bounds, made).is_some() {
                     fast += 1;
-                    let mut program = Program::empty();
+                    let mut program = Program::empty(Fields::Unknown);
                     program.fill(made, &bounds);
                     let found = (form, bounds, format!("{program:#?}"));
                     assert_eq!(found, generally(datatype, architecture), "{datatype}");

@@ -29,7 +29,7 @@ mod wire;
 
 pub(crate) use compile::culprit;
 pub use node::{Field, Node, Placed, Span};
-pub(crate) use regular::Regular;
+pub(crate) use regular::{Regular, Run};
 pub use vectors::{Vector, Vectors};
 pub use wire::Limits;
 
@@ -40,6 +40,7 @@ use crate::basic::Leaf;
 use crate::bounds::Bounds;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
+use crate::fields::Fields;
 
 pub use crate::error::DecodeError;
 use crate::program::Program;
@@ -48,8 +49,8 @@ use crate::signature::Signature;
 /// The bounds of a form's nodes.
 pub(crate) type Layouts = SmallVec<[Bounds; 8]>;
 
-/// The nodes of a form. Most types are an array of a leaf.
-pub(crate) type Nodes = SmallVec<[Node; 2]>;
+/// The nodes of a form. Most types are an array of a leaf, or a struct of a few.
+pub(crate) type Nodes = SmallVec<[Node; 5]>;
 
 /// The two kinds of forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -108,57 +109,48 @@ impl Form {
     /// - [`Error::NoSuchKind`] if `architecture` lacks a Fortran kind.
     /// - [`Error::TooDeep`] if the datatype nests deeper than [`Limits::DEPTH`].
     pub fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<Form> {
-        let mut form = Form::empty();
-        if form
-            .fill_regular(datatype, architecture, &mut Bounds::EMPTY.clone(), &mut Regular::empty())
-            .is_none()
-        {
-            form.fill(datatype, architecture, &mut Layouts::new())?;
+        let mut form = Form::uncompiled(datatype, architecture);
+        if form.compile_regular(&mut Bounds::EMPTY.clone(), &mut Regular::empty()).is_none() {
+            form.compile_any(&mut Layouts::new())?;
         }
         Ok(form)
     }
 
-    /// A form without nodes, to be filled.
+    /// A form without nodes, to be compiled.
     #[inline(always)]
-    pub(crate) fn empty() -> Form {
-        Form { origin: Origin::Other { builder: None }, nodes: Nodes::new() }
+    pub(crate) fn uncompiled(datatype: &Datatype, architecture: &Architecture) -> Form {
+        let (datatype, architecture) = (datatype.clone(), *architecture);
+        Form { origin: Origin::Compiled { datatype, architecture }, nodes: Nodes::new() }
     }
 
-    /// Compiles a regular datatype into an empty form. Sets its bounds, and fills `made`. `None` if
-    /// the datatype isn't regular: [`fill`](Form::fill) compiles it.
+    /// Compiles the datatype if it is regular. Sets its bounds, and fills `made`. `None` if it
+    /// isn't: [`compile_any`](Form::compile_any) compiles it.
     ///
     /// The form is written where it stays: returning it would copy it (docs/tuning.md, "Building a
     /// committed datatype").
     #[inline]
-    pub(crate) fn fill_regular(
+    pub(crate) fn compile_regular(
         &mut self,
-        datatype: &Datatype,
-        architecture: &Architecture,
         bounds: &mut Bounds,
         made: &mut Regular,
     ) -> Option<()> {
-        regular::compile(datatype, architecture, &mut self.nodes, bounds, made)?;
-        self.set_source(datatype, architecture);
-        Some(())
+        match &self.origin {
+            Origin::Compiled { datatype, architecture } => {
+                regular::compile(datatype, architecture, &mut self.nodes, bounds, made)
+            }
+            Origin::Other { .. } => None,
+        }
     }
 
-    /// Compiles any datatype into the form. Appends the bounds of the nodes to `layouts`.
-    pub(crate) fn fill(
-        &mut self,
-        datatype: &Datatype,
-        architecture: &Architecture,
-        layouts: &mut Layouts,
-    ) -> Result<()> {
+    /// Compiles any datatype. Appends the bounds of the nodes to `layouts`.
+    pub(crate) fn compile_any(&mut self, layouts: &mut Layouts) -> Result<()> {
         self.nodes.clear();
-        compile::compile(datatype, architecture, layouts, &mut self.nodes)?;
-        self.set_source(datatype, architecture);
-        Ok(())
-    }
-
-    #[inline]
-    fn set_source(&mut self, datatype: &Datatype, architecture: &Architecture) {
-        let (datatype, architecture) = (datatype.clone(), *architecture);
-        self.origin = Origin::Compiled { datatype, architecture };
+        match &self.origin {
+            Origin::Compiled { datatype, architecture } => {
+                compile::compile(datatype, architecture, layouts, &mut self.nodes)
+            }
+            Origin::Other { .. } => unreachable!("a form without a datatype has its nodes"),
+        }
     }
 
     fn new(builder: Option<Architecture>, nodes: Vec<Node>) -> Form {
@@ -330,7 +322,7 @@ impl Form {
     ) -> Result<Program> {
         self.check_representation(memory)?;
         let layouts = layout::layouts(&self.nodes, self.tag() == Tag::Portable, memory)?;
-        let mut program = Program::empty();
+        let mut program = Program::empty(Fields::Unknown);
         crate::program::lower(self, &layouts, memory, stream, room, &mut program)?;
         Ok(program)
     }

@@ -18,6 +18,7 @@ use crate::basic::{Basic, Leaf};
 use crate::bounds::{Bounds, Plain, PlainStruct};
 use crate::datatype::{Datatype, Node as Constructor, Order};
 use crate::dims::{self, Dim, Dims, Repeated};
+use crate::shared::push_with;
 
 /// The layout of a regular type in the memory of an architecture.
 pub(crate) struct Regular {
@@ -81,9 +82,7 @@ impl Regular {
 /// `made`. These are empty before. `None` if a type isn't regular, if it is empty, or if a number
 /// is large.
 ///
-/// All are written where they stay, and a node is pushed as a constant before its fields are set:
-/// otherwise it would be copied, by loads that are wider than the stores before them
-/// (docs/tuning.md, "Building a committed datatype").
+/// All are written where they stay (docs/tuning.md, "Building a committed datatype").
 pub(crate) fn compile(
     datatype: &Datatype,
     architecture: &Architecture,
@@ -118,18 +117,6 @@ struct Compiler<'a> {
 enum Unit {
     Extents,
     Bytes,
-}
-
-const LEAF: Node = Node::Leaf(Leaf::Basic(Basic::Byte));
-
-const ARRAY: Node = Node::Array { child: 0, vectors: Vectors::ONE, span: Span::Natural };
-
-#[inline]
-fn push_leaf(nodes: &mut Nodes, basic: Basic) {
-    nodes.push(LEAF);
-    if let Some(Node::Leaf(Leaf::Basic(leaf))) = nodes.last_mut() {
-        *leaf = basic;
-    }
 }
 
 impl Compiler<'_> {
@@ -167,10 +154,10 @@ impl Compiler<'_> {
     #[inline]
     fn scalar(&mut self, leaf: Leaf) -> Option<()> {
         let Leaf::Basic(basic) = leaf else { return None };
-        let (width, align) = self.architecture.scalar(basic)?;
-        push_leaf(self.nodes, basic);
-        *self.bounds = Bounds::of_scalar(width, align);
-        self.made.runs.push(Run { start: 0, bytes: width.size.into(), items: 1 });
+        let scalar = self.architecture.scalar(basic)?;
+        push_with(self.nodes, || Node::Leaf(leaf));
+        *self.bounds = Bounds::of_scalar(scalar);
+        self.made.runs.push(Run { start: 0, bytes: scalar.width.size.into(), items: 1 });
         Some(())
     }
 
@@ -214,11 +201,8 @@ impl Compiler<'_> {
             if self.portable { (displacement, stride) } else { (first, step) };
         let (length, count) = (length as u64, count as u64);
         let last = self.nodes.len() as u32 - 1;
-        self.nodes.push(ARRAY);
-        if let Some(Node::Array { child, vectors, span: spans }) = self.nodes.last_mut() {
-            vectors.set_one(Vector { displacement, length, count, stride });
-            (*child, *spans) = (last, span);
-        }
+        let vectors = || Vectors::one(Vector { displacement, length, count, stride });
+        push_with(self.nodes, || Node::Array { child: last, vectors: vectors(), span });
         *self.bounds = bounds;
         Some(())
     }
@@ -234,7 +218,8 @@ impl Compiler<'_> {
         self.members(blocklengths, places, children, |child, length, place| {
             members.push(Placed { child, length, displacement: place });
         })?;
-        self.nodes.push(Node::Struct { members: members.into(), span: Span::Natural });
+        let members = members.into_boxed_slice();
+        push_with(self.nodes, || Node::Struct { members, span: Span::Natural });
         Some(())
     }
 
@@ -244,7 +229,8 @@ impl Compiler<'_> {
         self.members(blocklengths, places, children, |child, length, _| {
             members.push(Field { child, length });
         })?;
-        self.nodes.push(Node::Simple { members: members.into() });
+        let members = members.into_boxed_slice();
+        push_with(self.nodes, || Node::Simple { members });
         Some(())
     }
 
@@ -262,22 +248,25 @@ impl Compiler<'_> {
             return None;
         }
         self.nodes.reserve_exact(children.len() + 1);
-        // For each predefined type, the number of the node of its first member.
-        let mut known = [0u8; Basic::ALL.len()];
+        // The distinct types of the members, and for each predefined type its number among them,
+        // from 1 on. A number is that of the node.
+        let (mut leaves, mut distinct) = ([Basic::Byte; Regular::SCALARS], 0);
+        let mut numbers = [0u8; Basic::ALL.len()];
         let mut all = PlainStruct::new();
         let mut last: Option<Run> = None;
         for ((&length, place), child) in blocklengths.iter().zip(places).zip(children) {
             let basic = child.as_basic()?;
-            let (width, align) = self.architecture.scalar(basic)?;
-            let start = all.push(length, place, &Plain::of_scalar(width, align)?)?;
-            let known = &mut known[basic.index()];
-            if *known == 0 {
-                push_leaf(self.nodes, basic);
-                *known = self.nodes.len() as u8;
+            let scalar = self.architecture.scalar(basic)?;
+            let start = all.push(length, place, &Plain::of_scalar(scalar))?;
+            let number = &mut numbers[basic.index()];
+            if *number == 0 {
+                leaves[distinct] = basic;
+                distinct += 1;
+                *number = distinct as u8;
             }
             let items = length as u64;
-            push(u32::from(*known) - 1, items, start);
-            let next = Run { start, bytes: items * u64::from(width.size), items };
+            push(u32::from(*number) - 1, items, start);
+            let next = Run { start, bytes: items * u64::from(scalar.width.size), items };
             match &mut last {
                 Some(last) if last.end() == start => {
                     last.bytes += next.bytes;
@@ -294,6 +283,8 @@ impl Compiler<'_> {
         if self.made.runs.len() > Regular::RUNS {
             return None;
         }
+        let leaves = leaves[..distinct].iter();
+        self.nodes.extend(leaves.map(|&basic| Node::Leaf(Leaf::Basic(basic))));
         *self.bounds = all.padded()?;
         Some(())
     }

@@ -92,18 +92,6 @@ impl Vectors {
         }
     }
 
-    /// A vector of one child.
-    pub(super) const ONE: Vectors =
-        Vectors(List::One(Vector { displacement: 0, length: 1, count: 1, stride: 0 }));
-
-    /// Replaces a single vector by another, which has items.
-    #[inline]
-    pub(super) fn set_one(&mut self, vector: Vector) {
-        if let List::One(one) = &mut self.0 {
-            *one = vector;
-        }
-    }
-
     /// The number of vectors.
     pub fn len(&self) -> usize {
         match &self.0 {

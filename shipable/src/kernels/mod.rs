@@ -243,39 +243,31 @@ fn in_memory(bytes: u64) -> i64 {
 }
 
 impl Kernel {
-    /// A kernel for empty runs.
-    pub(crate) const NONE: Kernel =
-        Kernel { conversion: Conversion::Copy, from_run: 0, to_run: 0, loops: None };
-
     /// The kernel for runs of `units` units of `conversion`.
+    #[inline]
     pub fn new(conversion: Conversion, units: u64) -> Kernel {
-        let mut kernel = Kernel { conversion, ..Kernel::NONE };
-        kernel.set_units(units);
-        kernel
+        if conversion.is_copy() {
+            return Kernel::of_copy(units);
+        }
+        let run = |size: u8| in_memory(units.saturating_mul(size.into()));
+        let (from_run, to_run) = (run(conversion.from_size()), run(conversion.to_size()));
+        let loops = match conversion {
+            Conversion::Swap { unit } => Some(loops::swap(unit, from_run as u64)),
+            _ => None,
+        };
+        Kernel { conversion, from_run, to_run, loops }
+    }
+
+    /// The kernel that copies runs of `bytes` bytes.
+    #[inline(always)]
+    pub(crate) fn of_copy(bytes: u64) -> Kernel {
+        let (run, loops) = (in_memory(bytes), Some(loops::copy(bytes)));
+        Kernel { conversion: Conversion::Copy, from_run: run, to_run: run, loops }
     }
 
     /// Makes this the kernel for runs of `units` units of the same conversion.
-    #[inline]
     pub(crate) fn set_units(&mut self, units: u64) {
-        if self.conversion.is_copy() {
-            return self.set_copied(units);
-        }
-        let bytes = |size: u8| in_memory(units.saturating_mul(size.into()));
-        self.from_run = bytes(self.conversion.from_size());
-        self.to_run = bytes(self.conversion.to_size());
-        self.loops = match self.conversion {
-            Conversion::Swap { unit } => Some(loops::swap(unit, self.from_run as u64)),
-            _ => None,
-        };
-    }
-
-    /// Makes this the kernel that copies runs of `bytes` bytes.
-    #[inline]
-    pub(crate) fn set_copied(&mut self, bytes: u64) {
-        self.conversion = Conversion::Copy;
-        self.from_run = in_memory(bytes);
-        self.to_run = self.from_run;
-        self.loops = Some(loops::copy(bytes));
+        *self = Kernel::new(self.conversion, units);
     }
 
     /// The conversion.

@@ -95,16 +95,10 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program without operations, to be filled by `lower`.
+    /// A program without operations, to be filled by `lower`. `fields` are those of an element.
     #[inline(always)]
-    pub(crate) fn empty() -> Program {
-        Program {
-            body: Body::empty(),
-            extent: 0,
-            run: None,
-            overlaps: OnceLock::new(),
-            fields: Fields::Unknown,
-        }
+    pub(crate) fn empty(fields: Fields) -> Program {
+        Program { body: Body::empty(), extent: 0, run: None, overlaps: OnceLock::new(), fields }
     }
 
     /// Fills an empty program with the runs of a regular type, whose bounds are `bounds`. The
@@ -175,7 +169,7 @@ impl Program {
     /// ```
     #[must_use]
     pub fn with_fields(mut self, text: &str) -> Program {
-        self.fields = Fields::Text(text.into());
+        self.fields = Fields::Text(Box::new(text.into()));
         self
     }
 

@@ -9,8 +9,9 @@ use crate::basic::Leaf;
 use crate::bounds::Bounds;
 use crate::convert::Conversion;
 use crate::dims::{self, Dim, Dims, Repeated};
-use crate::form::Regular;
+use crate::form::{Regular, Run};
 use crate::kernels::{Kernel, Offsets};
+use crate::shared::push_with;
 
 /// The conversion of a run's units. Packing applies it, and unpacking applies its reverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +23,6 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// Bytes that are copied.
-    pub(crate) const COPY: Item = Item { pack: Conversion::Copy, leaf: None };
-
     pub(crate) fn is_copy(&self) -> bool {
         self.pack.is_copy()
     }
@@ -70,6 +68,13 @@ impl Block {
     pub(crate) fn run(start: i64, item: Item, units: u64, items: u64) -> Block {
         let kernel = Kernel::new(item.pack, units);
         Block { start, dims: [Dim::ONE; 3], kernel, leaf: item.leaf, units, items }
+    }
+
+    /// A run of `bytes` bytes that is copied.
+    #[inline(always)]
+    fn copy(start: i64, bytes: u64, items: u64) -> Block {
+        let kernel = Kernel::of_copy(bytes);
+        Block { start, dims: [Dim::ONE; 3], kernel, leaf: None, units: bytes, items }
     }
 
     pub(crate) fn item(&self) -> Item {
@@ -123,8 +128,7 @@ impl Block {
     }
 }
 
-/// Adds a block to operations. It is filled where it stays: a block that was just written would be
-/// copied before its words have left the store buffer.
+/// Adds a block to operations.
 #[inline(always)]
 pub(crate) fn push_block(
     ops: &mut Ops,
@@ -133,24 +137,8 @@ pub(crate) fn push_block(
     units: u64,
     items: u64,
 ) -> &mut Block {
-    const EMPTY: Block = Block {
-        start: 0,
-        dims: [Dim::ONE; 3],
-        kernel: Kernel::NONE,
-        leaf: None,
-        units: 0,
-        items: 0,
-    };
-    ops.push(Op::Block(EMPTY));
+    push_with(ops, || Op::Block(Block::run(start, item, units, items)));
     let Some(Op::Block(block)) = ops.last_mut() else { unreachable!("a block was pushed") };
-    block.start = start;
-    (block.units, block.items) = (units, items);
-    if item.is_copy() {
-        block.kernel.set_copied(units);
-    } else {
-        block.leaf = item.leaf;
-        block.kernel = Kernel::new(item.pack, units);
-    }
     block
 }
 
@@ -413,7 +401,8 @@ impl Body {
             if index > 0 {
                 self.later.push(end);
             }
-            push_block(&mut self.ops, run.start, Item::COPY, run.bytes, run.items);
+            let Run { start, bytes, items } = *run;
+            push_with(&mut self.ops, || Op::Block(Block::copy(start, bytes, items)));
             end.stream += run.bytes;
             end.items += run.items;
         }
