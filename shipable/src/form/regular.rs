@@ -247,9 +247,8 @@ impl Compiler<'_> {
         if children.len() > Regular::SCALARS {
             return None;
         }
-        self.nodes.reserve_exact(children.len() + 1);
-        // The distinct types of the members, and for each predefined type its number among them,
-        // from 1 on. A number is that of the node.
+        // The distinct types of the members in the order of their nodes, and for each predefined
+        // type its number among them, from 1 on.
         let (mut leaves, mut distinct) = ([Basic::Byte; Regular::SCALARS], 0);
         let mut numbers = [0u8; Basic::ALL.len()];
         let mut all = PlainStruct::new();
@@ -284,6 +283,8 @@ impl Compiler<'_> {
             return None;
         }
         let leaves = leaves[..distinct].iter();
+        // The root follows.
+        self.nodes.reserve_exact(distinct + 1);
         self.nodes.extend(leaves.map(|&basic| Node::Leaf(Leaf::Basic(basic))));
         *self.bounds = all.padded()?;
         Some(())
