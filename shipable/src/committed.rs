@@ -33,8 +33,8 @@ use crate::signature::Signature;
 #[derive(Clone)]
 pub struct Committed(triomphe::Arc<Inner>);
 
-// In this order, no constant lies beside the unused room of the form's nodes. Otherwise a new object
-// is made by a copy of the constant and the room (docs/tuning.md, "Building a committed datatype").
+// In this order, no constant lies beside the unused room of the form's nodes. Otherwise the compiler
+// copies that room together with the constant (docs/tuning.md, "Building a committed datatype").
 #[repr(C)]
 struct Inner {
     /// The program for a packed stream in the memory's own representation.

@@ -142,15 +142,12 @@ impl Form {
         }
     }
 
-    /// Compiles any datatype. Appends the bounds of the nodes to `layouts`.
+    /// Compiles any datatype. Appends the bounds of the nodes to `layouts`. A form that wasn't made
+    /// of a datatype has its nodes, and stays as it is.
     pub(crate) fn compile_any(&mut self, layouts: &mut Layouts) -> Result<()> {
+        let Origin::Compiled { datatype, architecture } = &self.origin else { return Ok(()) };
         self.nodes.clear();
-        match &self.origin {
-            Origin::Compiled { datatype, architecture } => {
-                compile::compile(datatype, architecture, layouts, &mut self.nodes)
-            }
-            Origin::Other { .. } => unreachable!("a form without a datatype has its nodes"),
-        }
+        compile::compile(datatype, architecture, layouts, &mut self.nodes)
     }
 
     fn new(builder: Option<Architecture>, nodes: Vec<Node>) -> Form {
