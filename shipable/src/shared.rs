@@ -21,8 +21,10 @@ pub(crate) fn place<T>(make: impl FnOnce() -> T) -> UniqueArc<T> {
 /// Appends the item that `make` returns.
 #[inline(always)]
 pub(crate) fn push_with<A: Array>(list: &mut SmallVec<A>, make: impl FnOnce() -> A::Item) {
-    list.reserve(1);
     let end = list.len();
+    if end == list.capacity() {
+        list.reserve(1);
+    }
     // SAFETY: there is room for an item at `end`, which the list counts once it is written.
     unsafe {
         list.as_mut_ptr().add(end).write(make());
