@@ -33,7 +33,7 @@ use crate::signature::Signature;
 #[derive(Clone)]
 pub struct Committed(triomphe::Arc<Inner>);
 
-// In this order, no constant lies beside the unused room of the form's nodes. Otherwise the compiler
+// In this order, no constant lies beside the unused room of the form's nodes. Otherwise a commit
 // copies that room together with the constant (docs/tuning.md, "Building a committed datatype").
 #[repr(C)]
 struct Inner {
