@@ -16,8 +16,8 @@ use crate::origin::What;
 use crate::route::Route;
 use crate::types::{TargetType, Type};
 
-/// Whether copies to and from a target are counted: it is mapped, and its window observed. What goes
-/// by message is counted further on.
+/// Whether copies to and from a target are counted: it is mapped, and its window observed. What
+/// goes by message is counted further on.
 #[inline(always)]
 pub(super) fn counts_copies(parts: &Parts, target: i32) -> bool {
     let is_mapped = |target: &Target| target.mapping.get().is_some();
