@@ -122,14 +122,14 @@ NOT_EMULATED=(--skip processes --skip fabric --skip compile_errors --skip trait_
 #         words of the segment, whose width i686 changes, and bytes that are wrong everywhere
 #     rules handles attributes panics places checks
 #         which calls are errors or reports, with their texts and lines
-#     communicators intercommunicators nonblocking races transfers
-#         groups, the order of calls, and memory that runs short
+#     communicators intercommunicators nonblocking races transfers windows
+#         groups, the order of calls, and memory that is short, shared, attached or moved
 REPRESENTATION_FREE=(
     constructors contents notation flat roundtrip lowering bounds
     footprint parallel forks traces compiler loom
     ranges damage
     rules handles attributes panics places checks
-    communicators intercommunicators nonblocking races transfers
+    communicators intercommunicators nonblocking races transfers windows
 )
 
 # As `tests_of` for shipable, transport and runtime, without these. A new program is in.
