@@ -40,13 +40,17 @@ CROSS=(
 # The names of these architectures.
 crosses() { printf '%s\n' "${CROSS[@]%% *}"; }
 
-# Sets cross_target, cross_gnu, cross_qemu, cross_libc and cross_std to the row of an architecture.
-# Fails if there is none.
+# Sets cross_target, cross_gnu, cross_qemu, cross_libc and cross_std to the row of an architecture,
+# and cross_mark to the file that exists once its standard library is there. Fails if there is no
+# such row.
 cross_row() {
     local row
     for row in "${CROSS[@]}"; do
         [ "${row%% *}" = "$1" ] || continue
         read -r _ cross_target cross_gnu cross_qemu cross_libc cross_std <<<"$row"
+        cross_mark=$DEBIAN_RUST/std/$1
+        # Libraries that were built without bitcode are built again.
+        [ "$cross_std" != - ] || cross_mark+=-bitcode
         return 0
     done
     return 1
@@ -87,6 +91,53 @@ tests_of() {
     done
 }
 
+# Sets WORKSPACE: the arguments with which steps build and test shipable, transport, runtime and the
+# examples for an architecture. All steps have the same, so that cargo compiles each crate once for
+# it. The architectures of jobs on several hosts are built with libfabric.
+cross_workspace() {
+    local crate
+    case $1 in
+        s390x | i686) workspace "$1" ;;
+        *) WORKSPACE=(--workspace --locked --features longshore/ndarray) ;;
+    esac
+    # Not the crates that run only on this machine, and tables and types of the C interface. The
+    # features of the other crates don't depend on these.
+    for crate in benches checks abi abi-table; do WORKSPACE+=(--exclude "longshore-$crate"); done
+}
+
+# Tests that no emulated program runs, by words in their names: tests of several processes
+# (processes), which start this machine's launcher; the link over libfabric (fabric), which needs
+# options of sockets that the emulator lacks; and what the derive macro refuses (compile_errors,
+# trait_checks), which this machine's compiler shows.
+NOT_EMULATED=(--skip processes --skip fabric --skip compile_errors --skip trait_checks)
+
+# The test programs of shipable, transport and runtime whose outcome can't depend on how a machine
+# represents data, or that a slow machine only makes slow. As programs of x86-64 and i686, CI runs
+# them all. As programs of other machines, only ci/steps/suites does.
+#     constructors contents notation flat roundtrip lowering bounds
+#         values of datatypes, texts and sums, for architectures that the test names
+#     footprint parallel forks traces compiler loom
+#         the allocator, threads, fork, the log, the compiler, and models of threads
+#     ranges damage
+#         words of the segment, whose width i686 changes, and bytes that are wrong everywhere
+#     rules handles attributes panics places checks
+#         which calls are errors or reports, with their texts and lines
+#     communicators intercommunicators nonblocking races transfers windows
+#         groups, the order of calls, and memory that is short, shared, attached or moved
+REPRESENTATION_FREE=(
+    constructors contents notation flat roundtrip lowering bounds
+    footprint parallel forks traces compiler loom
+    ranges damage
+    rules handles attributes panics places checks
+    communicators intercommunicators nonblocking races transfers windows
+)
+
+# As `tests_of` for shipable, transport and runtime, without these. A new program is in.
+representation_tests() {
+    tests_of shipable transport runtime |
+        paste - - | grep -vxFf <(printf -- '--test\t%s\n' "${REPRESENTATION_FREE[@]}")
+}
+
 # Installs Debian packages, which needs root and the network. Skips the step if that fails.
 apt_install() {
     have apt-get && [ "$(id -u)" = 0 ] || skip "missing here, install by hand: $*"
@@ -102,12 +153,12 @@ apt_install() {
 # Checks that the tools that ci/cross needs for an architecture exist, otherwise skips the step.
 # Steps that call ci/cross where a failure would be hidden call this first.
 cross_tools() {
-    local architecture cross_target cross_gnu cross_qemu cross_libc cross_std
+    local architecture cross_target cross_gnu cross_qemu cross_libc cross_std cross_mark
     [ -e "$DEBIAN_RUST/complete" ] || ci/setup rust || skip "no Rust $MSRV in $DEBIAN_RUST"
     for architecture in "$@"; do
         [ "$architecture" != host ] || continue
         cross_row "$architecture" || die "no such architecture: $architecture"
-        [ -e "$DEBIAN_RUST/std/$architecture" ] || ci/setup "$architecture" ||
+        [ -e "$cross_mark" ] || ci/setup "$architecture" ||
             skip "no standard library of Rust $MSRV for $architecture in $DEBIAN_RUST"
         have "$cross_gnu-gcc" || skip "no $cross_gnu-gcc"
         [ -e "/usr/$cross_gnu/lib/libc.a" ] || skip "no C library for $architecture"

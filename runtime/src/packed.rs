@@ -29,7 +29,8 @@ impl Communicator {
     ///
     /// Data that was sent as MPI_PACKED can be received with its own type. Data that was sent with
     /// another type can be received as MPI_PACKED and then unpacked, if the sender has the
-    /// communicator's representation.
+    /// representation of packed buffers. That is the members' representation if all have the same,
+    /// and otherwise [`Architecture::AARCH64`].
     ///
     /// ```
     /// let rank = longshore::init()?;
