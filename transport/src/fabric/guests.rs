@@ -29,8 +29,9 @@ const QUIET: Duration = Duration::from_secs(5);
 /// The most connections without a request.
 const MOST: usize = 32;
 
-/// The number of descriptors that are left to the program and to peers.
-const RESERVE: rlim_t = 64;
+/// The number of descriptors that are left to the program and to peers. A burst of strangers takes
+/// some of them between two checks.
+const RESERVE: rlim_t = 96;
 
 /// The time for the first byte where descriptors are scarce. A peer's request arrives whole, and
 /// usually before the connection is accepted.
