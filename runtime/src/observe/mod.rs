@@ -244,14 +244,11 @@ impl Observer {
         end.saturating_sub(recorded.published) >= PAUSE
     }
 
-    /// Counts calls whose time wasn't taken.
-    pub(crate) fn count(&self, activity: Activity, at: At, count: u64) {
-        self.recorded().calls(activity, at).count += count;
-    }
-
-    /// Whether it is time for a snapshot.
-    pub(crate) fn is_due(&self) -> bool {
-        now().saturating_sub(self.recorded().published) >= PAUSE
+    /// Counts calls whose time wasn't taken. Returns whether it is time for a snapshot.
+    pub(crate) fn count(&self, activity: Activity, at: At, count: u64) -> bool {
+        let mut recorded = self.recorded();
+        recorded.calls(activity, at).count += count;
+        now().saturating_sub(recorded.published) >= PAUSE
     }
 
     /// This thread slept, while it waited for the rank that it had noted. `awaited` is what

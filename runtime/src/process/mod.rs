@@ -389,14 +389,6 @@ impl Process {
         body()
     }
 
-    /// Leaves a snapshot if the last one is old.
-    #[cold]
-    pub(crate) fn publish_in_time(&self) {
-        if self.observer.as_ref().is_some_and(|observer| observer.is_due()) {
-            self.publish(false);
-        }
-    }
-
     /// Leaves a snapshot of what was observed to the launcher.
     #[cold]
     pub(crate) fn publish(&self, complete: bool) {

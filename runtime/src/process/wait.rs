@@ -30,8 +30,8 @@ impl Process {
         }
     }
 
-    /// Makes progress and calls `poll` a few times, as the beginning of a wait. The error of `poll`
-    /// is its result. `None` is no result.
+    /// Makes progress and calls `poll` a few times, as the beginning of a wait. `None` if `poll`
+    /// returns nothing.
     pub(crate) fn glance<T>(
         &self,
         poll: &mut impl FnMut(&mut State, bool) -> Option<Result<T>>,

@@ -104,19 +104,20 @@ impl Observed {
         if glances.are(activity, at.caller) && glances.count < Glances::MOST {
             self.glances.set(Glances { count: glances.count + 1, ..glances });
         } else {
-            self.tell_of_glances();
+            if self.tell_of_glances() {
+                process.publish(false);
+            }
             self.glances.set(Glances { activity, caller: at.caller, count: 1 });
-            process.publish_in_time();
         }
     }
 
+    /// Tells the observer of the calls that were counted here. Returns whether it is time for a
+    /// snapshot.
     #[cold]
-    fn tell_of_glances(&self) {
+    fn tell_of_glances(&self) -> bool {
         let Glances { activity, caller, count } = self.glances.replace(Glances::none());
-        if count > 0 {
-            let window = Some(self.counters.id());
-            self.observer.count(activity, At { window, caller, peer: None }, count);
-        }
+        let at = At { window: Some(self.counters.id()), caller, peer: None };
+        count > 0 && self.observer.count(activity, at, count)
     }
 
     /// The window is about to end. Its name is known until then.
