@@ -97,6 +97,22 @@ pub(super) fn await_target<T>(
     process.during(activity, target.peer, at, || process.wait_longer(poll))
 }
 
+/// As [`await_target`], for a call whose event at the target has happened before it.
+pub(super) fn find_done(parts: &Parts, activity: Activity, target: &Target) -> Result<()> {
+    let process = parts.process();
+    let at = At { peer: Some(target.peer), ..parts.at() };
+    match parts.observed() {
+        Some(observed) if observed.traces => {
+            process.during(activity, target.peer, at, || process.oblige())
+        }
+        Some(observed) => {
+            observed.count_glance(process, activity, at);
+            process.oblige()
+        }
+        None => process.oblige(),
+    }
+}
+
 /// Sends a request to a target by `start`, and waits for its answer, or until `is_needless`: the
 /// error is the target's refusal. The answer depends on the rank of the job that `awaited` gives.
 pub(super) fn ask(

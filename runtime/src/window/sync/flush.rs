@@ -10,7 +10,7 @@ use crate::window::claim::NOT_LOCKED;
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
 use crate::window::state::{Access, EpochState};
-use crate::window::waiting::{await_all, await_target, drain};
+use crate::window::waiting::{await_all, await_target, drain, find_done};
 
 /// Completes the operations on a target, or on all, at both sides. Has a full barrier.
 #[inline]
@@ -117,7 +117,7 @@ fn wait_settled(parts: &Parts, target: Option<&Target>, caller: Option<Caller>) 
     };
     let is_settled = || flight.outstanding(target.peer) == 0;
     if is_settled() {
-        process.oblige()?;
+        find_done(parts, Activity::Flush, target)?;
     } else {
         // The engine is locked here anyway, so that the scope's end needn't ask it again.
         let settled = |state: &State| is_settled().then(|| state.holds_nothing());
