@@ -29,15 +29,15 @@ const QUIET: Duration = Duration::from_secs(5);
 /// The most connections without a request.
 const MOST: usize = 32;
 
-/// The number of descriptors that are left to the program and to peers. A burst of strangers takes
-/// some of them between two checks.
+/// The number of descriptors that are left to the program and to peers. Strangers take some of them
+/// between two checks, and libfabric gives up a closed one some polls later.
 const RESERVE: rlim_t = 96;
 
 /// The time for the first byte where descriptors are scarce. A peer's request arrives whole, and
 /// usually before the connection is accepted.
 const FIRST_BYTE: Duration = Duration::from_millis(100);
 
-/// The shortest time between two checks of the descriptors that are left.
+/// The shortest time between two checks of the descriptors that are left, while nobody connects.
 const INTERVAL: Duration = Duration::from_millis(5);
 
 /// A listener of this process.
@@ -91,9 +91,10 @@ impl Guests {
         self.close(guests, MOST, |_, age| age >= quiet);
     }
 
-    /// Closes guests if few descriptors are left.
-    pub(super) fn make_room(&mut self) {
-        if self.checked.elapsed() < INTERVAL {
+    /// Closes guests if few descriptors are left. A check takes a microsecond, so it waits for its
+    /// interval, except while strangers `arrive`: they could take all descriptors within that time.
+    pub(super) fn make_room(&mut self, arrive: bool) {
+        if !arrive && self.checked.elapsed() < INTERVAL {
             return;
         }
         self.checked = Instant::now();

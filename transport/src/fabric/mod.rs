@@ -235,7 +235,7 @@ impl FabricLink {
             if self.looks % LOOKS == 0 {
                 // Otherwise the keeper is closing some.
                 if let Ok(mut guests) = self.guests.try_lock() {
-                    guests.make_room();
+                    guests.make_room(may);
                 }
             }
             let event = self.network.next_event();
