@@ -101,6 +101,12 @@ impl Segment {
         self.block(rank).map_or(RankState::Absent, |block| block.state.load())
     }
 
+    /// Whether `rank` has finalized or died.
+    #[inline]
+    pub(crate) fn is_gone(&self, rank: u32) -> bool {
+        self.block(rank).is_some_and(|block| block.state.is_gone())
+    }
+
     /// Sets the state of `rank`, and wakes all ranks if it is gone. Ranks mark themselves alive and
     /// finalized; the launcher marks dead ranks. Death is final: a later mark is ignored.
     pub fn mark(&self, rank: u32, state: RankState) {

@@ -49,7 +49,7 @@ const TAKEN: u32 = 1 << 31;
 
 const ABSENT: u32 = 0;
 const ALIVE: u32 = 1;
-const FINALIZED: u32 = 2;
+const FINALIZED: u32 = 2; // From here on, the rank is gone.
 const LOST: u32 = 3; // Every number from here on is a death.
 const SIGNAL: u32 = 4;
 const EXIT: u32 = 5;
@@ -102,6 +102,12 @@ impl StateWords {
         // and so is the code.
         let state = self.state.load(Acquire);
         RankState::decode(state & !TAKEN, || self.code.load(Relaxed) as i32)
+    }
+
+    /// Whether the rank has finalized or died: [`RankState::is_gone`] of the state.
+    #[inline]
+    pub fn is_gone(&self) -> bool {
+        self.state.load(Acquire) & !TAKEN >= FINALIZED
     }
 
     /// Sets the state. Death is final: a later mark is ignored.

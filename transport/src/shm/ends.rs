@@ -151,13 +151,10 @@ impl Inbound {
     /// Whether a frame waits.
     #[inline]
     pub(super) fn has_frame(&mut self) -> Result<bool, LinkError> {
-        match self.receiver.poll() {
-            Ok(frame) => Ok(frame.is_some()),
-            Err(what) => {
-                self.state = State::Broken;
-                Err(LinkError::Corrupt { peer: self.peer, what })
-            }
-        }
+        self.receiver.find().map_err(|what| {
+            self.state = State::Broken;
+            LinkError::Corrupt { peer: self.peer, what }
+        })
     }
 
     /// Whether a quick test shows no frame.
@@ -166,10 +163,11 @@ impl Inbound {
         self.receiver.is_quiet()
     }
 
-    /// The frame that waits.
+    /// The frame that `has_frame` found.
+    #[inline]
     pub(super) fn frame(&mut self) -> Option<Frame<'_>> {
         self.settle();
-        let bytes = self.receiver.poll().ok()??;
+        let bytes = self.receiver.found()?;
         self.rested = false;
         // SAFETY: the sender doesn't touch the bytes before they are given back. The frame does
         // that when it is dropped, and it borrows `self` until then. The bytes are initialized, as

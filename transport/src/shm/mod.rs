@@ -199,8 +199,8 @@ impl Link for ShmLink {
         if len > self.limit {
             return Err(LinkError::TooLong { len, limit: self.limit }.into());
         }
-        let state = self.segment.rank_state(peer);
-        if state.is_gone() {
+        if self.segment.is_gone(peer) {
+            let state = self.segment.rank_state(peer);
             return Err(LinkError::PeerGone { peer, state }.into());
         }
         let size = self.size();

@@ -300,6 +300,15 @@ impl<M: Memory> Sender<M> {
     }
 }
 
+/// A frame that the receiver has found.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    position: Position,
+    len: usize,
+    /// The end of the bulk in use after it.
+    end: u64,
+}
+
 /// The receiving end.
 #[derive(Debug)]
 pub struct Receiver<M> {
@@ -311,8 +320,8 @@ pub struct Receiver<M> {
     /// The read position that was reported to the sender.
     published: u32,
     published_end: u64,
-    /// The length of the current frame.
-    current: usize,
+    /// The next frame, once it was found.
+    found: Option<Found>,
     /// Start and length in the bulk of the frame given back last, if its lines are to be claimed
     /// before the sender learns of it.
     unclaimed: Option<(usize, usize)>,
@@ -322,8 +331,9 @@ impl<M: Memory> Receiver<M> {
     /// The receiving end of a ring from which nobody has received yet, for frames of up to `limit`
     /// bytes.
     pub fn new(memory: M, limit: usize) -> Self {
-        let (next, end, published, published_end, current) = (0, 0, 0, 0, 0);
-        Self { memory, limit, next, end, published, published_end, current, unclaimed: None }
+        let (next, end, published, published_end) = (0, 0, 0, 0);
+        let (found, unclaimed) = (None, None);
+        Self { memory, limit, next, end, published, published_end, found, unclaimed }
     }
 
     /// Whether a quick test shows no frame.
@@ -341,27 +351,42 @@ impl<M: Memory> Receiver<M> {
     /// Describes an invalid header that the sender wrote.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<NonNull<[u8]>>, String> {
-        let header = self.memory.header((self.next % SLOTS) as usize);
-        let Some(len) = header.frame(self.next, self.limit)? else { return Ok(None) };
-        self.current = len;
-        let (position, _) = locate(self.next, self.end, self.current, self.memory.bulk_len());
-        // Valid for the length, which `frame` checked against the limit.
-        Ok(Some(slice(self.memory.bytes(position, Access::Read), self.current)))
+        Ok(if self.find()? { self.found() } else { None })
     }
 
-    /// Gives back the frame that `poll` returned. Returns whether the sender waits for room and
-    /// must be rung.
+    /// Looks for the next frame. Returns whether there is one.
+    ///
+    /// # Errors
+    /// Describes an invalid header that the sender wrote.
+    #[inline]
+    pub fn find(&mut self) -> Result<bool, String> {
+        let header = self.memory.header((self.next % SLOTS) as usize);
+        let Some(len) = header.frame(self.next, self.limit)? else { return Ok(false) };
+        let (position, end) = locate(self.next, self.end, len, self.memory.bulk_len());
+        self.found = Some(Found { position, len, end });
+        Ok(true)
+    }
+
+    /// The bytes of the frame that `find` found, as [`poll`](Receiver::poll) returns them.
+    #[inline]
+    pub fn found(&self) -> Option<NonNull<[u8]>> {
+        let Found { position, len, .. } = self.found?;
+        // Valid for the length, which `find` checked against the limit.
+        Some(slice(self.memory.bytes(position, Access::Read), len))
+    }
+
+    /// Gives back the frame that was found, if there is one. Returns whether the sender waits
+    /// for room and must be rung.
     ///
     /// If the frame's lines are to be claimed, the sender learns of it only after that: in
     /// [`settle`](Receiver::settle), or at the latest before the next `poll`.
     pub fn release(&mut self) -> bool {
-        let bulk_len = self.memory.bulk_len();
-        let (position, end) = locate(self.next, self.end, self.current, bulk_len);
+        let Some(Found { position, len, end }) = self.found.take() else { return false };
         let _ = self.memory.bytes(position, Access::Read);
         self.claim_last();
         if let Position::Bulk(start) = position {
             if self.memory.control().claimed.load(Relaxed) != 0 {
-                self.unclaimed = Some((start, self.current));
+                self.unclaimed = Some((start, len));
             }
         }
         (self.next, self.end) = (self.next.wrapping_add(1), end);
@@ -432,7 +457,7 @@ impl<M: Memory> Receiver<M> {
     pub fn unwatch(&mut self) -> bool {
         // Pairs with `Sender::publish`: either the sender sees this, or this rank sees its frame.
         self.memory.control().watched.store_before_loads(0);
-        !matches!(self.poll(), Ok(None))
+        !matches!(self.find(), Ok(false))
     }
 }
 
