@@ -12,7 +12,7 @@ use crate::fields::Fields;
 use crate::form::{Form, Layouts, Regular, Tag};
 use crate::packed::Units;
 use crate::program::{self, Program};
-use crate::shared::place;
+use crate::shared::{Counted, place};
 use crate::signature::Signature;
 
 /// A datatype committed for the memory of an architecture (MPI-5.0 section 5.1.9). Clones share it.
@@ -31,7 +31,7 @@ use crate::signature::Signature;
 /// # Ok::<(), shipable::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Committed(triomphe::Arc<Inner>);
+pub struct Committed(Counted<Inner>);
 
 // In this order, no constant lies beside the unused room of the form's nodes. Otherwise a commit
 // copies that room together with the constant (docs/tuning.md, "Building a committed datatype").
@@ -118,7 +118,7 @@ impl Committed {
             foreign: OnceLock::new(),
         });
         made.compile(architecture)?;
-        Ok(Committed(made.shareable()))
+        Ok(Committed(made.into()))
     }
 
     /// The datatype, and the architecture of the memory.

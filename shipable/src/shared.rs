@@ -1,12 +1,77 @@
-//! Values that are written where they stay.
+//! Values that are written where they stay, and shared.
 //!
 //! `Arc::new` and `push` take their value by value. Unless the value is a few words, it is built on
 //! the stack and copied, by loads that are wider than the stores before them, so store forwarding
 //! fails (docs/tuning.md, "Building a committed datatype").
 #![allow(unsafe_code)]
 
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ops::Deref;
+
 use smallvec::{Array, SmallVec};
-use triomphe::UniqueArc;
+use triomphe::{Arc, UniqueArc};
+
+/// A counted reference to a value that is shared. The last reference frees the value.
+///
+/// It is an `Arc`, except that its last reference doesn't count down to zero, which takes a locked
+/// instruction. Most datatypes have one reference when they are freed (docs/tuning.md, "Freeing the
+/// last reference").
+pub(crate) struct Counted<T>(ManuallyDrop<Arc<T>>);
+
+impl<T> Counted<T> {
+    pub(crate) fn new(value: T) -> Counted<T> {
+        UniqueArc::new(value).into()
+    }
+}
+
+impl<T> From<UniqueArc<T>> for Counted<T> {
+    #[inline(always)]
+    fn from(complete: UniqueArc<T>) -> Counted<T> {
+        Counted(ManuallyDrop::new(complete.shareable()))
+    }
+}
+
+impl<T> Clone for Counted<T> {
+    #[inline]
+    fn clone(&self) -> Counted<T> {
+        Counted(self.0.clone())
+    }
+}
+
+impl<T> Deref for Counted<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> Drop for Counted<T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: only this line takes the reference, and nothing uses it after a drop.
+        let reference = unsafe { ManuallyDrop::take(&mut self.0) };
+        if reference.is_unique() {
+            free(reference);
+        }
+    }
+}
+
+/// Drops the value of the last reference, and frees its memory.
+#[inline(never)]
+fn free<T>(last: Arc<T>) {
+    let value = Arc::into_raw(last).cast_mut();
+    // SAFETY: no other reference can use the value, or be cloned. `into_raw` returned the pointer,
+    // and `MaybeUninit<T>` has the layout of `T`, so `from_raw` restores the reference to the
+    // memory. Its count is still 1, so `try_unwrap` frees the memory. It doesn't drop the value
+    // again, because a `MaybeUninit` drops nothing.
+    unsafe {
+        value.drop_in_place();
+        let memory = Arc::from_raw(value.cast::<MaybeUninit<T>>());
+        drop(Arc::try_unwrap(memory));
+    }
+}
 
 /// Allocates memory, and writes the value that `make` returns there. It can be shared once it is
 /// complete.

@@ -22,11 +22,11 @@ pub(crate) use visited::Visited;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use triomphe::{Arc, UniqueArc};
+use triomphe::UniqueArc;
 
 use crate::error::{Class, Error, Result};
 use crate::limits;
-use crate::shared::place;
+use crate::shared::{Counted, place};
 use crate::signature::Signature;
 
 /// A datatype (MPI-5.0 chapter 5): a constructor with its arguments. Clones share it.
@@ -47,7 +47,7 @@ pub struct Datatype(Root);
 #[derive(Clone)]
 enum Root {
     Named(&'static Tree),
-    Made(Arc<Tree>),
+    Made(Counted<Tree>),
 }
 
 struct Tree {
@@ -125,7 +125,7 @@ impl Datatype {
         let Tree { node, depth, items, portable, hash } = self.tree();
         let (depth, items, portable) = (*depth, *items, *portable);
         let (node, hash) = (node.clone(), hash.clone());
-        Datatype(Root::Made(Arc::new(Tree { node, depth, items, portable, hash })))
+        Datatype(Root::Made(Counted::new(Tree { node, depth, items, portable, hash })))
     }
 
     /// The nesting depth of constructors: 1 for a predefined type.
@@ -193,7 +193,7 @@ impl Datatype {
         {
             list.extend(children.iter().cloned());
         }
-        Ok(Datatype(Root::Made(tree.shareable())))
+        Ok(Datatype(Root::Made(tree.into())))
     }
 
     /// Makes a type, unless it is too deep or `items` is `None`. `portable`: all children are.
@@ -206,7 +206,7 @@ impl Datatype {
         node: impl FnOnce() -> Node,
     ) -> Result<Datatype> {
         let tree = Datatype::tree_of(call, depth, items, portable, node)?;
-        Ok(Datatype(Root::Made(tree.shareable())))
+        Ok(Datatype(Root::Made(tree.into())))
     }
 
     /// Makes the tree of a type, unless it is too deep or `items` is `None`.

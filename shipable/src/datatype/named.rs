@@ -2,12 +2,11 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use triomphe::Arc;
-
 use super::{Datatype, Node, Root, Tree};
 use crate::arch::Architecture;
 use crate::basic::{Basic, Leaf};
 use crate::error::{Class, Error, Result};
+use crate::shared::Counted;
 use crate::signature::Signature;
 
 /// One object for each predefined type, so that all its handles are equal.
@@ -21,7 +20,7 @@ impl Datatype {
     }
 
     pub(super) fn leaf(leaf: Leaf) -> Datatype {
-        Datatype(Root::Made(Arc::new(Tree::leaf(leaf))))
+        Datatype(Root::Made(Counted::new(Tree::leaf(leaf))))
     }
 
     /// The predefined type that this is; `None` if a constructor made it.
