@@ -21,6 +21,12 @@ impl Dim {
 /// count 1.
 pub(crate) type Dims = [Dim; 3];
 
+/// The number of runs in all dimensions.
+#[inline]
+pub(crate) fn runs(dims: &Dims) -> u64 {
+    dims.iter().map(|dim| dim.count).product()
+}
+
 /// The result of repeating a run.
 pub(crate) enum Repeated {
     /// The dimensions hold the repetition.

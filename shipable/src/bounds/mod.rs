@@ -177,36 +177,35 @@ impl Bounds {
     /// [`Error::Overflow`] if a bound doesn't fit 64 bits.
     pub(crate) fn block(&self, count: i64, displacement: i64) -> Result<Bounds> {
         let reach = count.checked_sub(1).and_then(|steps| steps.checked_mul(self.extent()));
-        if let Some(block) = reach.and_then(|reach| self.spread(count, displacement, reach)) {
+        let mut block = *self;
+        if reach.and_then(|reach| block.spread(count, displacement, reach)).is_some() {
             return Ok(block);
         }
         let at = Span::at(displacement.into());
         self.repeat(count.into(), Span::steps(count, self.extent().into())?.plus(&at)?)
     }
 
-    /// The bounds of copies of this, where the fast path of [`repeat`](Bounds::repeat) applies.
+    /// Makes these the bounds of copies, where the fast path of [`repeat`](Bounds::repeat) applies.
     ///
-    /// The copies lie at displacements from `first` to `first + reach`. `None` if there are no data
-    /// or copies, if a bound has no basis, or if a number leaves 64 bits. Most types take this
-    /// path.
+    /// The copies lie at displacements from `first` to `first + reach`. `None`, and nothing
+    /// changes, if there are no data or copies, if a bound has no basis, or if a number leaves 64
+    /// bits. Most types take this path.
     #[inline]
-    pub(crate) fn spread(&self, copies: i64, first: i64, reach: i64) -> Option<Bounds> {
+    pub(crate) fn spread(&mut self, copies: i64, first: i64, reach: i64) -> Option<()> {
         let simple = self.has_data && self.lower != Basis::Absent && self.upper != Basis::Absent;
         if !simple || copies < 1 || reach < 0 {
             return None;
         }
         let last = first.checked_add(reach)?;
-        let bounds = Bounds {
-            lb: self.lb.checked_add(first)?,
-            ub: self.ub.checked_add(last)?,
-            true_lb: self.true_lb.checked_add(first)?,
-            true_ub: self.true_ub.checked_add(last)?,
-            size: self.size.checked_mul(copies)?,
-            ..*self
-        };
-        bounds.ub.checked_sub(bounds.lb)?;
-        bounds.true_ub.checked_sub(bounds.true_lb)?;
-        Some(bounds)
+        let (lb, ub) = (self.lb.checked_add(first)?, self.ub.checked_add(last)?);
+        let true_lb = self.true_lb.checked_add(first)?;
+        let true_ub = self.true_ub.checked_add(last)?;
+        let size = self.size.checked_mul(copies)?;
+        ub.checked_sub(lb)?;
+        true_ub.checked_sub(true_lb)?;
+        (self.lb, self.ub, self.true_lb, self.true_ub) = (lb, ub, true_lb, true_ub);
+        self.size = size;
+        Some(())
     }
 
     /// The bounds of both types together. For [`Bounds::leading_align`], this is the first in

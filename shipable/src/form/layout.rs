@@ -102,7 +102,9 @@ fn near(vectors: &Vectors, unit: i64, child: &Bounds) -> Option<Bounds> {
             (copies, least, greatest)
         }
     };
-    child.spread(i64::try_from(copies).ok()?, least, greatest.checked_sub(least)?)
+    let mut all = *child;
+    all.spread(i64::try_from(copies).ok()?, least, greatest.checked_sub(least)?)?;
+    Some(all)
 }
 
 /// The least and the greatest displacement of a child of a vector. `None` on overflow.

@@ -22,10 +22,12 @@ use crate::shared::push_with;
 
 /// The layout of a regular type in the memory of an architecture.
 pub(crate) struct Regular {
-    /// The runs of its scalars, in the order of the type map. An array has one.
-    pub(crate) runs: SmallVec<[Run; 2]>,
+    /// The first run of its scalars, in the order of the type map.
+    pub(crate) first: Run,
     /// The dimensions in which an array repeats its run.
     pub(crate) dims: Dims,
+    /// The other runs of a struct.
+    pub(crate) later: SmallVec<[Run; 2]>,
 }
 
 /// A run of scalars that adjoin.
@@ -39,6 +41,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    const EMPTY: Run = Run { start: 0, bytes: 0, items: 0 };
+
     /// The displacement past its last byte.
     fn end(&self) -> i64 {
         self.start + self.bytes as i64
@@ -55,22 +59,36 @@ impl Regular {
     /// A type without data, to be filled by [`compile`].
     #[inline(always)]
     pub(crate) fn empty() -> Regular {
-        Regular { runs: SmallVec::new(), dims: [Dim::ONE; 3] }
+        Regular { first: Run::EMPTY, dims: [Dim::ONE; 3], later: SmallVec::new() }
+    }
+
+    /// The displacement of the only run, if nothing repeats it.
+    #[inline]
+    pub(crate) fn single_run(&self) -> Option<i64> {
+        (self.later.is_empty() && dims::runs(&self.dims) == 1).then_some(self.first.start)
+    }
+
+    /// Appends a run of a struct.
+    #[inline]
+    fn push(&mut self, run: Run) {
+        match self.first.items {
+            0 => self.first = run,
+            _ => self.later.push(run),
+        }
     }
 
     /// Repeats the run of an array `count` times, `stride` bytes apart. `None` if that takes more
     /// dimensions than there are.
     #[inline]
     fn repeat(&mut self, count: i64, stride: i64) -> Option<()> {
-        let run = self.runs.first_mut()?;
         if count == 1 {
             return Some(());
         }
-        match dims::repeat(&mut self.dims, run.bytes, count as u64, stride) {
+        match dims::repeat(&mut self.dims, self.first.bytes, count as u64, stride) {
             Repeated::InDims => {}
             Repeated::InRun(count) => {
-                run.bytes *= count;
-                run.items *= count;
+                self.first.bytes *= count;
+                self.first.items *= count;
             }
             Repeated::No => return None,
         }
@@ -121,49 +139,54 @@ enum Unit {
 
 impl Compiler<'_> {
     fn array(&mut self, datatype: &Datatype) -> Option<()> {
-        match datatype.node() {
-            Constructor::Leaf(leaf) => self.scalar(*leaf),
-            Constructor::Dup { child } => self.array(child),
-            Constructor::Contiguous { count, child } => {
-                self.array(child)?;
-                self.blocks(Unit::Extents, [0, *count, 1, 0], None)
-            }
+        let (child, unit, section) = match datatype.node() {
+            Constructor::Dup { child } => return self.array(child),
+            Constructor::Contiguous { count, child } => (child, Unit::Extents, [0, *count, 1, 0]),
             Constructor::Vector { count, blocklength, stride, child } => {
-                self.array(child)?;
-                self.blocks(Unit::Extents, [0, *blocklength, *count, *stride], None)
+                (child, Unit::Extents, [0, *blocklength, *count, *stride])
             }
             Constructor::Hvector { count, blocklength, stride, child, .. } => {
-                self.array(child)?;
-                self.blocks(Unit::Bytes, [0, *blocklength, *count, *stride], None)
+                (child, Unit::Bytes, [0, *blocklength, *count, *stride])
             }
             Constructor::Subarray { sizes, subsizes, starts, order, child } => {
                 self.nodes.reserve_exact(sizes.len() + 1);
-                self.array(child)?;
+                self.child(child)?;
                 // From the fastest dimension to the slowest, each is an array of the one before.
                 for step in 0..sizes.len() {
                     let dim = if *order == Order::C { sizes.len() - 1 - step } else { step };
                     let section = [starts[dim], subsizes[dim], 1, 0];
                     self.blocks(Unit::Extents, section, Some(sizes[dim]))?;
                 }
-                Some(())
+                return Some(());
             }
-            _ => None,
+            _ => return self.scalar(datatype),
+        };
+        self.child(child)?;
+        self.blocks(unit, section, None)
+    }
+
+    /// Adds the child of an array. Most are predefined types, for which nothing recurs.
+    #[inline(always)]
+    fn child(&mut self, child: &Datatype) -> Option<()> {
+        match child.node() {
+            Constructor::Leaf(_) => self.scalar(child),
+            _ => self.array(child),
         }
     }
 
     #[inline]
-    fn scalar(&mut self, leaf: Leaf) -> Option<()> {
-        let Leaf::Basic(basic) = leaf else { return None };
+    fn scalar(&mut self, datatype: &Datatype) -> Option<()> {
+        let basic = datatype.as_basic()?;
         let scalar = self.architecture.scalar(basic)?;
-        push_with(self.nodes, || Node::Leaf(leaf));
+        push_with(self.nodes, || Node::Leaf(Leaf::Basic(basic)));
         *self.bounds = Bounds::of_scalar(scalar);
-        self.made.runs.push(Run { start: 0, bytes: scalar.width.size.into(), items: 1 });
+        self.made.first = Run { start: 0, bytes: scalar.width.size.into(), items: 1 };
         Some(())
     }
 
     /// Adds an array of the last node: blocks from a displacement on, with a length, a count and a
     /// stride. If `stated`, its bounds go from 0 to that many units.
-    #[inline]
+    #[inline(always)]
     fn blocks(
         &mut self,
         unit: Unit,
@@ -173,8 +196,7 @@ impl Compiler<'_> {
         /// Products of two such numbers and an extent are far below 2^63.
         const NEAR: i64 = 1 << 20;
         let near = |number: i64| (-NEAR..NEAR).contains(&number);
-        let child = &*self.bounds;
-        let extent = child.extent();
+        let extent = self.bounds.extent();
         let stride = if count == 1 { 0 } else { stride };
         let filled = length > 0 && count > 0;
         if !filled || ![displacement, length, count, stride, extent].into_iter().all(near) {
@@ -184,17 +206,17 @@ impl Compiler<'_> {
         let (first, step) = (displacement * scale, stride * scale);
         let (inner, outer) = ((length - 1) * extent, (count - 1) * step);
         let least = first + inner.min(0) + outer.min(0);
-        let mut bounds = child.spread(count * length, least, inner.abs() + outer.abs())?;
+        self.bounds.spread(count * length, least, inner.abs() + outer.abs())?;
         let span = match stated {
-            None if bounds.past_alignment() == 0 => Span::Natural,
+            None if self.bounds.past_alignment() == 0 => Span::Natural,
             None => return None,
             Some(units) => {
                 let whole = units.checked_mul(scale)?;
-                bounds = bounds.resized(0, whole).ok()?;
+                *self.bounds = self.bounds.resized(0, whole).ok()?;
                 Span::Stated { lower: 0, extent: if self.portable { units } else { whole } }
             }
         };
-        self.made.runs.first_mut()?.start += first;
+        self.made.first.start += first;
         self.made.repeat(length, extent)?;
         self.made.repeat(count, step)?;
         let (displacement, stride) =
@@ -203,7 +225,6 @@ impl Compiler<'_> {
         let last = self.nodes.len() as u32 - 1;
         let vectors = || Vectors::one(Vector { displacement, length, count, stride });
         push_with(self.nodes, || Node::Array { child: last, vectors: vectors(), span });
-        *self.bounds = bounds;
         Some(())
     }
 
@@ -273,13 +294,13 @@ impl Compiler<'_> {
                 }
                 last => {
                     if let Some(run) = last.replace(next) {
-                        self.made.runs.push(run);
+                        self.made.push(run);
                     }
                 }
             }
         }
-        self.made.runs.push(last?);
-        if self.made.runs.len() > Regular::RUNS {
+        self.made.push(last?);
+        if self.made.later.len() >= Regular::RUNS {
             return None;
         }
         let leaves = leaves[..distinct].iter();

@@ -520,6 +520,7 @@ fn long_copy(run: u64) -> &'static Loops {
 /// Whether the processor has everything that the loops with registers of 64 bytes are compiled for.
 #[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[inline]
 pub(super) fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")

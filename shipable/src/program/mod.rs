@@ -106,7 +106,7 @@ impl Program {
     pub(crate) fn fill(&mut self, regular: &Regular, bounds: &Bounds) {
         self.body.fill(regular, bounds);
         self.extent = bounds.extent();
-        self.run = self.single_run();
+        self.run = regular.single_run();
     }
 
     /// Computes what follows from the operations.

@@ -70,11 +70,11 @@ impl Block {
         Block { start, dims: [Dim::ONE; 3], kernel, leaf: item.leaf, units, items }
     }
 
-    /// A run of `bytes` bytes that is copied.
+    /// A run that is copied, in strided dimensions.
     #[inline(always)]
-    fn copy(start: i64, bytes: u64, items: u64) -> Block {
-        let kernel = Kernel::of_copy(bytes);
-        Block { start, dims: [Dim::ONE; 3], kernel, leaf: None, units: bytes, items }
+    fn copy(run: &Run, dims: Dims) -> Block {
+        let Run { start, bytes, items } = *run;
+        Block { start, dims, kernel: Kernel::of_copy(bytes), leaf: None, units: bytes, items }
     }
 
     pub(crate) fn item(&self) -> Item {
@@ -89,7 +89,7 @@ impl Block {
     }
 
     pub(crate) fn runs(&self) -> u64 {
-        self.dims.iter().map(|dim| dim.count).product()
+        dims::runs(&self.dims)
     }
 
     /// The bytes of a run in memory.
@@ -394,24 +394,20 @@ impl Body {
     /// Fills an empty body with the runs of a regular type, which are copied. `bounds` are those of
     /// the type.
     pub(crate) fn fill(&mut self, regular: &Regular, bounds: &Bounds) {
-        let Regular { runs, dims } = regular;
-        self.later.reserve_exact(runs.len() - 1);
-        let mut end = OpStart { stream: 0, items: 0 };
-        for (index, run) in runs.iter().enumerate() {
-            if index > 0 {
-                self.later.push(end);
-            }
-            let Run { start, bytes, items } = *run;
-            push_with(&mut self.ops, || Op::Block(Block::copy(start, bytes, items)));
+        let Regular { first, dims, later } = regular;
+        push_with(&mut self.ops, || Op::Block(Block::copy(first, *dims)));
+        let copies = dims::runs(dims);
+        let mut end = OpStart { stream: first.bytes * copies, items: first.items * copies };
+        if !later.is_empty() {
+            self.later.reserve_exact(later.len());
+            self.columnar = Some(Columnar { tried: 0 });
+        }
+        for run in later {
+            self.later.push(end);
+            push_with(&mut self.ops, || Op::Block(Block::copy(run, [Dim::ONE; 3])));
             end.stream += run.bytes;
             end.items += run.items;
         }
-        if let [Op::Block(block)] = &mut *self.ops {
-            block.dims = *dims;
-            let copies = block.runs();
-            (end.stream, end.items) = (end.stream * copies, end.items * copies);
-        }
-        self.columnar = (runs.len() > 1).then_some(Columnar { tried: 0 });
         (self.stream, self.items) = (end.stream, end.items);
         self.reach = bounds.true_lb..bounds.true_ub;
     }
