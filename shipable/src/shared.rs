@@ -96,3 +96,46 @@ pub(crate) fn push_with<A: Array>(list: &mut SmallVec<A>, make: impl FnOnce() ->
         list.set_len(end + 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use super::*;
+
+    struct Counts<'a>(&'a AtomicUsize);
+
+    impl Drop for Counts<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[test]
+    fn the_last_reference_drops_the_value_once() {
+        let drops = AtomicUsize::new(0);
+        let first = Counted::new(Counts(&drops));
+        let second = first.clone();
+        drop(first);
+        assert_eq!(drops.load(Relaxed), 0);
+        drop(second);
+        assert_eq!(drops.load(Relaxed), 1);
+    }
+
+    #[test]
+    fn threads_that_drop_references_at_once_drop_the_value_once() {
+        const ROUNDS: usize = 100;
+        let drops = AtomicUsize::new(0);
+        for _ in 0..ROUNDS {
+            let first = Counted::new(Counts(&drops));
+            std::thread::scope(|scope| {
+                for _ in 0..3 {
+                    let reference = first.clone();
+                    scope.spawn(move || drop(reference.clone()));
+                }
+                drop(first);
+            });
+        }
+        assert_eq!(drops.load(Relaxed), ROUNDS);
+    }
+}
