@@ -214,13 +214,13 @@ pub(in crate::window) fn swap<T: Element>(
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
-    let action = Action::CompareAndSwap;
-    let prepared = parts.memo().value(action).borrow();
-    let Some(Means::Swap(swap)) = prepared.if_swap::<T>() else { return None };
+    let known = parts.memo().value(Action::CompareAndSwap);
+    // A copy ends the borrow at once, so that the memo's count of borrows needn't be written.
+    let Some(&Means::Swap(swap)) = known.borrow().if_swap::<T>() else { return None };
     // No memory has a negative displacement.
     let at = displacement.checked_mul(i64::from(target.measures.unit))?;
     let _held = parts.peers().control().accumulate(target.rank);
-    let old = mapping.span.compare_and_swap(swap, at, compare, new)?;
+    let old = mapping.span.compare_and_swap(&swap, at, compare, new)?;
     permit.used();
     Some(old)
 }
