@@ -37,10 +37,18 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
-    pub(super) fn new(segment: &Segment, rank: u32, peer: u32) -> Result<Self, LinkError> {
+    /// Maps the ring to a peer at the first frame.
+    #[cold]
+    pub(super) fn open<'a>(
+        unopened: &'a mut Option<Box<Self>>,
+        segment: &Segment,
+        rank: u32,
+        peer: u32,
+    ) -> Result<&'a mut Self, LinkError> {
         let sender = Sender::new(map(segment, rank, peer)?);
         let segment = segment.clone();
-        Ok(Self { sender, segment, rank, peer, pace: Pace::default(), begun: None })
+        let opened = Self { sender, segment, rank, peer, pace: Pace::default(), begun: None };
+        Ok(unopened.insert(Box::new(opened)))
     }
 
     /// Room for a frame, if there is any.
@@ -69,12 +77,18 @@ impl Outbound {
 }
 
 impl Outbound {
+    /// Notes how long writing a frame took, and asks for claims if that changes anything.
+    #[cold]
+    fn measure(&mut self, len: usize, begun: Instant) {
+        let claimed = self.pace.took(len, begun.elapsed());
+        claimed.into_iter().for_each(|claimed| self.sender.claim(claimed));
+    }
+
     /// Publishes a frame and returns the receiver's bell, for the caller to check.
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, bytes: &[u8]) -> Option<&Le32> {
         if let Some(begun) = self.begun.take() {
-            let claimed = self.pace.took(bytes.len(), begun.elapsed());
-            claimed.into_iter().for_each(|claimed| self.sender.claim(claimed));
+            self.measure(bytes.len(), begun);
         }
         if self.sender.publish(bytes).call {
             // Calls before reading the bell; pairs with the barrier in arming.

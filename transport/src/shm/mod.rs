@@ -148,8 +148,17 @@ impl ShmLink {
         Ok(())
     }
 
+    /// Answers callers, and polls the rings that are watched then.
+    #[cold]
+    fn poll_after_calls(&mut self) -> Result<Option<u32>, LinkError> {
+        if self.is_called() {
+            self.answer_calls();
+        }
+        self.poll()
+    }
+
     /// The peer of a watched ring that holds a frame, if any.
-    #[inline]
+    #[inline(always)]
     fn poll(&mut self) -> Result<Option<u32>, LinkError> {
         let count = self.watched.len();
         for step in 0..count {
@@ -206,7 +215,7 @@ impl Link for ShmLink {
         let size = self.size();
         let outbound = match self.outbound.get_mut(peer as usize) {
             Some(Some(outbound)) => outbound,
-            Some(none) => none.insert(Box::new(Outbound::new(&self.segment, self.rank, peer)?)),
+            Some(none) => Outbound::open(none, &self.segment, self.rank, peer)?,
             None => return Err(LinkError::NoSuchRank { rank: peer, size }.into()),
         };
         outbound.frame(len)?.ok_or(Refused::WouldBlock)
@@ -217,14 +226,8 @@ impl Link for ShmLink {
         // frames.
         let patient = self.frames % PATIENCE != 0;
         let mut found = if patient { self.poll()? } else { None };
-        if found.is_none() {
-            let called = self.is_called();
-            if called {
-                self.answer_calls();
-            }
-            if called || !patient {
-                found = self.poll()?;
-            }
+        if found.is_none() && (!patient || self.is_called()) {
+            found = self.poll_after_calls()?;
         }
         let Some(peer) = found else { return self.broken.clone().map_or(Ok(None), Err) };
         self.frames = self.frames.wrapping_add(1);

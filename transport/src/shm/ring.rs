@@ -232,16 +232,8 @@ impl<M: Memory> Sender<M> {
     pub fn reserve(&mut self, len: usize) -> Result<Option<NonNull<[u8]>>, String> {
         let bulk_len = self.memory.bulk_len();
         let (position, end) = locate(self.next, self.end, len, bulk_len);
-        if !self.fits(end) {
-            self.refresh()?;
-            if !self.fits(end) {
-                // Asks for a ring before checking again; pairs with `Receiver::publish`.
-                self.memory.control().starved.store_before_loads(1);
-                self.refresh()?;
-                if !self.fits(end) {
-                    return Ok(None);
-                }
-            }
+        if !self.fits(end) && !self.has_freed(end)? {
+            return Ok(None);
         }
         // Valid for `len` bytes: `locate` keeps bulk frames contiguous below the bulk's end, and
         // inline frames within INLINE. The receiver reads these bytes only after they are
@@ -281,6 +273,19 @@ impl<M: Memory> Sender<M> {
     /// Whether a slot is free, and the bulk up to `end`.
     fn fits(&self, end: u64) -> bool {
         self.next.wrapping_sub(self.consumed) < SLOTS && end - self.freed <= self.memory.bulk_len()
+    }
+
+    /// Whether the receiver has given back enough for a frame that ends at `end` in the bulk.
+    /// Otherwise it will ring.
+    #[cold]
+    fn has_freed(&mut self, end: u64) -> Result<bool, String> {
+        self.refresh()?;
+        if !self.fits(end) {
+            // Asks for a ring before checking again; pairs with `Receiver::publish`.
+            self.memory.control().starved.store_before_loads(1);
+            self.refresh()?;
+        }
+        Ok(self.fits(end))
     }
 
     /// Reads how many frames the receiver has given back.
@@ -380,6 +385,7 @@ impl<M: Memory> Receiver<M> {
     ///
     /// If the frame's lines are to be claimed, the sender learns of it only after that: in
     /// [`settle`](Receiver::settle), or at the latest before the next `poll`.
+    #[inline]
     pub fn release(&mut self) -> bool {
         let Some(Found { position, len, end }) = self.found.take() else { return false };
         let _ = self.memory.bytes(position, Access::Read);
@@ -419,6 +425,7 @@ impl<M: Memory> Receiver<M> {
         }
     }
 
+    #[inline(always)]
     fn publish_due(&mut self) -> bool {
         let bulk_len = self.memory.bulk_len();
         let end = self.end;
