@@ -8,11 +8,12 @@
 #[inline]
 pub(crate) fn full_barrier() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction ORs 0 into the word at the top of the stack. The function may read
-    // and write that word, and its value stays. A locked instruction is a full barrier, and cheaper
-    // than `mfence` (docs/tuning.md, "Full barriers on x86").
+    // SAFETY: the instruction ORs 0 into a word of the 128 bytes below the stack pointer. The ABI
+    // gives these to the running function, and the value of the word stays. A locked instruction is
+    // a full barrier, and cheaper than `mfence`. It would wait for the word at the stack pointer,
+    // which a push has often just written (docs/tuning.md, "Full barriers on x86").
     unsafe {
-        std::arch::asm!("lock or dword ptr [rsp], 0", options(nostack));
+        std::arch::asm!("lock or dword ptr [rsp - 128], 0", options(nostack));
     }
     #[cfg(not(target_arch = "x86_64"))]
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
