@@ -495,6 +495,35 @@ fn compare_and_swap_swaps_equal_values() {
 }
 
 #[test]
+fn a_combiner_does_what_its_reduction_does() {
+    let here = Architecture::NATIVE;
+    let mut random = Random::new(1, Options::default());
+    let mut found = 0;
+    for (&op, &basic) in Op::ALL.iter().flat_map(|op| Basic::ALL.iter().map(move |of| (op, of))) {
+        let Ok(reduction) = Reduction::new(op, basic.into(), &here) else { continue };
+        let Some(combiner) = reduction.combiner() else { continue };
+        found += 1;
+        for elements in [1, 2, 7] {
+            let bytes = elements * reduction.element();
+            let mut draw = || (0..bytes).map(|_| random.below(4) as u8).collect::<Vec<u8>>();
+            let (operands, mut memory) = (draw(), draw());
+            let mut wanted = memory.clone();
+            reduction
+                .combine_packed(View::new(&operands), &mut ViewMut::new(&mut wanted), bytes)
+                .unwrap();
+            let short = &operands[1..];
+            let combine = |operands, memory: &mut Vec<u8>| {
+                combiner.combine(View::new(operands), &mut ViewMut::new(memory), bytes)
+            };
+            assert_eq!(combine(short, &mut memory).unwrap_err().class(), Class::Buffer);
+            combine(&operands, &mut memory).unwrap();
+            assert_eq!(memory, wanted, "{op:?} {basic}");
+        }
+    }
+    assert!(found > 200, "{found}");
+}
+
+#[test]
 fn markers_are_no_operands() {
     for marker in [Basic::Lb, Basic::Ub] {
         let here = Architecture::NATIVE;

@@ -15,6 +15,7 @@ use super::access::Avx2;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use super::access::Avx512;
 use super::access::{Baseline, Number, Set};
+use super::loops::copy_run;
 use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::memory::{OutOfBounds, View, ViewMut};
 use crate::reduce::Op;
@@ -84,6 +85,13 @@ impl Fold {
         Ok(())
     }
 
+    /// The fold with its length in bytes as a shift. `None` if its elements have no power of two of
+    /// bytes.
+    pub(crate) fn ready(&self) -> Option<ReadyFold> {
+        let shift = self.element.trailing_zeros();
+        self.element.is_power_of_two().then_some(ReadyFold { body: self.body, shift })
+    }
+
     /// The elements in `bytes`. A shift where possible: a division takes as long as the rest of a
     /// fold of one element.
     #[inline]
@@ -94,6 +102,43 @@ impl Fold {
         }
     }
 }
+
+/// A loop whose number of elements follows from their bytes by a shift.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadyFold {
+    body: LoopFn,
+    shift: u32,
+}
+
+impl ReadyFold {
+    /// The values stay.
+    pub(crate) const KEEP: ReadyFold = ReadyFold { body: keep, shift: 0 };
+
+    /// The operands replace the values.
+    pub(crate) const REPLACE: ReadyFold = ReadyFold { body: copy_run, shift: 0 };
+
+    /// Combines `bytes` of operands, from displacement 0 on, with the values at displacement 0.
+    #[inline(always)]
+    pub(crate) fn run(
+        &self,
+        operands: View<'_>,
+        target: &mut ViewMut<'_>,
+        bytes: u64,
+    ) -> Result<(), OutOfBounds> {
+        let end = i64::try_from(bytes).unwrap_or(i64::MAX);
+        operands.covers(0, end)?;
+        target.covers(0, end)?;
+        // SAFETY: both views are covered, and the loop accesses whole elements within `bytes`. The
+        // function `body` chose a loop for this processor, or it is one of the two above.
+        unsafe { (self.body)(operands.at(0), target.at(0), bytes as usize >> self.shift) };
+        Ok(())
+    }
+}
+
+/// # Safety
+///
+/// It accesses nothing.
+unsafe fn keep(_: *const u8, _: *mut u8, _: usize) {}
 
 /// The portable source of a loop. It is compiled once for each instruction set.
 trait Loop {

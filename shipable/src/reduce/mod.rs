@@ -36,7 +36,7 @@ use crate::arch::{Architecture, Scalar, Value};
 use crate::basic::{Leaf, Makeup};
 use crate::convert::{Conversion, MAX_SIZE};
 use crate::error::{Class, Error, Result};
-use crate::kernels::fold::Fold;
+use crate::kernels::fold::{Fold, ReadyFold};
 use crate::kernels::{Kernel, KernelError, Lane};
 use crate::memory::{View, ViewMut};
 use software::{LONGEST, Software};
@@ -101,6 +101,29 @@ impl Reduction {
     fn across(&self) -> Option<Reduction> {
         let Method::Fold(fold) = &self.method else { return None };
         Some(Reduction { method: Method::Fold(fold.across()?), ..*self })
+    }
+
+    /// The reduction as one loop, with nothing left to decide. `None` if software computes it, or
+    /// if the bytes of its elements are no power of two.
+    ///
+    /// ```
+    /// use shipable::reduce::{Op, Reduction};
+    /// use shipable::{Architecture, Basic, View, ViewMut};
+    ///
+    /// let sum = Reduction::new(Op::Sum, Basic::Int8.into(), &Architecture::NATIVE)?;
+    /// let mut memory = [1, 2];
+    /// let combiner = sum.combiner().ok_or("there is a loop")?;
+    /// combiner.combine(View::new(&[3, 4]), &mut ViewMut::new(&mut memory), 2)?;
+    /// assert_eq!(memory, [4, 6]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn combiner(&self) -> Option<Combiner> {
+        match &self.method {
+            Method::Keep => Some(Combiner(ReadyFold::KEEP)),
+            Method::Replace => Some(Combiner(ReadyFold::REPLACE)),
+            Method::Fold(fold) => fold.ready().map(Combiner),
+            Method::Software(_) => None,
+        }
     }
 
     /// The operation.
@@ -189,6 +212,30 @@ impl Reduction {
             }
         }
         Ok(())
+    }
+}
+
+/// A reduction as one loop: what remains of a [`Reduction`] that is carried out again and again. By
+/// default the values stay.
+#[derive(Clone, Copy, Debug)]
+pub struct Combiner(ReadyFold);
+
+impl Default for Combiner {
+    fn default() -> Combiner {
+        Combiner(ReadyFold::KEEP)
+    }
+}
+
+impl Combiner {
+    /// Combines `bytes` of packed operands with as many bytes of packed elements, in place. Both
+    /// start at displacement 0 and hold whole elements.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfBounds`] if either view has too few bytes. Nothing is changed.
+    #[inline(always)]
+    pub fn combine(&self, operands: View<'_>, target: &mut ViewMut<'_>, bytes: u64) -> Result<()> {
+        Ok(self.0.run(operands, target, bytes)?)
     }
 }
 
