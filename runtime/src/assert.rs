@@ -43,6 +43,7 @@ impl Assert {
     ///
     /// # Errors
     /// ASSERT for unknown bits (rule 10).
+    #[inline]
     pub fn from_bits(bits: u32) -> Result<Assert> {
         let known = Assert::NOCHECK
             | Assert::NOPRECEDE
@@ -71,12 +72,18 @@ impl Assert {
     }
 
     /// Refuses asserts that `call` doesn't take (rule 10).
+    #[inline]
     pub(crate) fn allowed(self, call: &'static str, known: Assert) -> Result<()> {
         match self.0 & !known.0 {
             0 => Ok(()),
-            unknown => Err(Error::from(ErrorKind::Assert { call, unknown })),
+            unknown => Err(refused(call, unknown)),
         }
     }
+}
+
+#[cold]
+fn refused(call: &'static str, unknown: u32) -> Error {
+    ErrorKind::Assert { call, unknown }.into()
 }
 
 impl BitOr for Assert {

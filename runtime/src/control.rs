@@ -176,13 +176,29 @@ impl Control {
         SharedLock::new(&self.memory, self.block(owner) + LOCK, self.locks)
     }
 
+    /// Requests an owner's lock for this rank; see [`SharedLock::request`].
+    #[inline(always)]
+    pub(crate) fn request(&self, owner: u32, user: User, sharing: Sharing) -> Result<u32, u32> {
+        self.lock(owner).request(user, sharing, |user| self.wake(owner, user))
+    }
+
     /// Requests an owner's lock, for this rank or, at the owner, for a rank that it serves. A free
     /// lock is granted at once.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn claim(&self, owner: u32, user: User, sharing: Sharing) -> Claim {
-        let (lock, wake) = (self.lock(owner), |user| self.wake(owner, user));
-        let mut claim = lock.claim(user, sharing, wake);
-        lock.poll(&mut claim, |_| false, wake);
+        self.requested(owner, user, sharing, self.request(owner, user, sharing))
+    }
+
+    /// The claim of a request, which is polled once.
+    pub(crate) fn requested(
+        &self,
+        owner: u32,
+        user: User,
+        sharing: Sharing,
+        requested: Result<u32, u32>,
+    ) -> Claim {
+        let mut claim = Claim::requested(user, sharing, requested);
+        self.poll(owner, &mut claim, false);
         claim
     }
 

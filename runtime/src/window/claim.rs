@@ -91,7 +91,23 @@ fn claim_here(parts: &Parts, target: &Target, sharing: Sharing) -> Result<Access
     if control.is_exposed(target.rank) {
         return Err(ErrorKind::Epoch(EXPOSED).into());
     }
-    let claim = control.claim(target.rank, user(parts), sharing);
+    match control.request(target.rank, user(parts), sharing) {
+        Ok(ticket) if !parts.process().is_bereft() => Ok(claimed(parts, target, sharing, ticket)),
+        requested => claim_later(parts, target, sharing, requested),
+    }
+}
+
+/// Takes a lock that wasn't free when it was requested.
+#[cold]
+#[inline(never)]
+fn claim_later(
+    parts: &Parts,
+    target: &Target,
+    sharing: Sharing,
+    requested: std::result::Result<u32, u32>,
+) -> Result<Access> {
+    let control = parts.peers().control();
+    let claim = control.requested(target.rank, user(parts), sharing, requested);
     match claim.ticket() {
         Some(ticket) if !parts.process().is_bereft() => Ok(claimed(parts, target, sharing, ticket)),
         _ => await_claim(parts, target, claim),
@@ -207,7 +223,7 @@ pub(super) fn release_all(parts: &Parts) {
 }
 
 /// Releases a target's lock after the operations under it.
-#[inline]
+#[inline(always)]
 pub(super) fn release(parts: &Parts, target: &Target) {
     let (epochs, peers) = (parts.epochs(), parts.peers());
     // Rule 9: NOSTORE promises that nothing was stored since then. Mostly nothing was.

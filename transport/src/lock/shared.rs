@@ -112,6 +112,16 @@ impl Claim {
         Claim { user, sharing, state: ClaimState::Held(ticket) }
     }
 
+    /// The claim of a [request](SharedLock::request), with what that returned.
+    #[inline(always)]
+    pub fn requested(user: User, sharing: Sharing, requested: Result<u32, u32>) -> Claim {
+        let state = match requested {
+            Ok(ticket) => ClaimState::Held(ticket),
+            Err(ticket) => ClaimState::Queued(ticket),
+        };
+        Claim { user, sharing, state }
+    }
+
     /// The ticket with which the lock is held, if it is held. [`Claim::held`] restores the claim
     /// from it.
     #[inline(always)]
@@ -143,9 +153,10 @@ impl<'a> SharedLock<'a> {
         offset: u64,
         LockLayout { entries, words }: LockLayout,
     ) -> Self {
-        let holders = memory.slice(offset + 64, words as usize);
-        let after = offset + 64 + 4 * u64::from(words);
-        Self::over(memory.at(offset), memory.slice(after, entries as usize), holders)
+        // One slice, since each is checked against the memory's end.
+        let all = memory.slice(offset + 64, words as usize + entries as usize);
+        let (holders, entries) = all.split_at(words as usize);
+        Self::over(memory.at(offset), entries, holders)
     }
 
     /// The lock over these words. The length of `entries` is a power of two, and at least the
@@ -155,18 +166,34 @@ impl<'a> SharedLock<'a> {
         Self { queue: Queue::new(head, entries), holders }
     }
 
-    /// Asks for the lock. A user has one claim at a time. `wake` is called with the user to wake.
+    /// Asks for the lock: the ticket with which it is held, if nobody else has it, and otherwise
+    /// the ticket in the queue, as an error. [`Claim::requested`] makes the claim. A user has one
+    /// claim at a time. `wake` is called with the user to wake.
+    ///
+    /// A ticket is one word. A claim has several, which would be written one by one and read as a
+    /// whole, and the processor waits for that.
     #[inline(always)]
-    pub fn claim(&self, user: User, sharing: Sharing, wake: impl Fn(User)) -> Claim {
+    pub fn request(&self, user: User, sharing: Sharing, wake: impl Fn(User)) -> Result<u32, u32> {
         if sharing == Sharing::Shared && self.queue.is_empty() {
             self.mark(user.number); // A full barrier.
             if self.queue.is_empty() {
-                return Claim { user, sharing, state: ClaimState::Held(0) };
+                return Ok(0);
             }
             self.leave(user.number, &wake);
         }
-        let state = ClaimState::Queued(self.queue.enter(user.encode()));
-        Claim { user, sharing, state }
+        let ticket = self.queue.enter(user.encode());
+        // Mostly nobody else has the lock, and its turn comes at once.
+        let is_free = sharing == Sharing::Exclusive && self.queue.turn() == ticket;
+        match is_free && self.holders.iter().all(|word| word.load(Acquire) == 0) {
+            true => Ok(ticket),
+            false => Err(ticket),
+        }
+    }
+
+    /// Asks for the lock, as [`request`](SharedLock::request) does.
+    #[inline(always)]
+    pub fn claim(&self, user: User, sharing: Sharing, wake: impl Fn(User)) -> Claim {
+        Claim::requested(user, sharing, self.request(user, sharing, wake))
     }
 
     /// Whether the lock is held now. Waiters and holders for which `is_dead` returns true are
