@@ -1,7 +1,7 @@
 //! Combines operands with the contents of a span: accumulates, fetches, and compare-and-swaps.
 
 use shipable::Element;
-use shipable::reduce::{Carry, Reduction, Sides, Stage, Swap};
+use shipable::reduce::{Carry, Combiner, Reduction, Sides, Stage, Swap};
 
 use super::span::{OVERFLOW, Span, Typed, of_word};
 
@@ -68,19 +68,27 @@ impl Span {
         reduction.combine_packed(operand, &mut there, size_of::<T>() as u64).is_ok().then_some(old)
     }
 
-    /// [`fetch`](Span::fetch) of an element of 8 bytes, by pointers: the operand, and room for the
-    /// earlier value. By the module's rules both have 8 bytes.
+    /// Combines `bytes` of elements at `operands` with those from displacement `at` on; see
+    /// [`Combiner::combine`]. The earlier ones go to `room`, if it is given. Returns `None`, and
+    /// changes nothing, if the memory doesn't have them. By the module's rules the other two have
+    /// them.
     #[inline(always)]
-    pub(crate) fn fetch_word(
+    pub(crate) fn combine_places(
         self,
-        reduction: &Reduction,
+        combiner: &Combiner,
         at: i64,
-        operand: *mut u8,
-        room: *mut u8,
+        operands: *mut u8,
+        room: Option<*mut u8>,
+        bytes: u64,
     ) -> Option<()> {
-        let [operand, room] = [operand, room].map(|place| Span::of(place.cast::<u64>(), 1));
-        let old = self.fetch::<u64>(reduction, at, &operand.peek(0)?)?;
-        room.copy_run(0, Span::of_value(&old), 0, room.len).then_some(())
+        let [operands, room] = [Some(operands), room]
+            .map(|place| place.map(|start| Span { start, len: bytes, origin: 0 }));
+        let mut there = self.part_at(at, bytes)?.view_mut()?;
+        let operands = operands?.view()?;
+        if let Some(room) = room {
+            room.copy_run(0, self, at, bytes).then_some(())?;
+        }
+        combiner.combine(operands, &mut there, bytes).ok()
     }
 
     /// Compares and swaps the element at displacement `at`; see [`Swap::apply`]. Returns the
@@ -171,6 +179,21 @@ impl Span {
             Some(found) => old.copy_run(0, Span::of_value(&found), 0, size_of::<W>() as u64),
             None => false,
         }
+    }
+
+    /// [`swap_at`](Span::swap_at) of elements in slices.
+    #[inline]
+    pub(crate) fn swap_bytes(
+        self,
+        swap: &Swap,
+        at: i64,
+        compare: &[u8],
+        new: &[u8],
+        old: &mut [u8],
+    ) -> bool {
+        let [compare, new] =
+            [compare, new].map(|bytes| Span::of(bytes.as_ptr().cast_mut(), bytes.len()));
+        self.swap_at(swap, at, compare, new, Span::of(old.as_mut_ptr(), old.len()))
     }
 
     #[inline(never)]

@@ -62,6 +62,15 @@ impl Span {
         is_in.then_some(Span { start: first, len, origin: 0 })
     }
 
+    /// `len` bytes of the memory, from displacement `at` on; `None` if it doesn't have them.
+    #[inline(always)]
+    pub(super) fn part_at(self, at: i64, len: u64) -> Option<Span> {
+        // A negative place is a number above every length.
+        let at = self.origin.checked_add(at)? as u64;
+        let is_in = at <= self.len && len <= self.len - at;
+        is_in.then_some(Span { start: self.start.wrapping_add(at as usize), len, origin: 0 })
+    }
+
     /// The address of its first byte.
     pub(crate) fn start(&self) -> *mut u8 {
         self.start

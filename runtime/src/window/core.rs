@@ -18,7 +18,7 @@ use super::parts::Parts;
 use super::peers::Target;
 use super::state::{FREE_IN_EPOCH, Step};
 use super::sync::fence::fence;
-use super::sync::flush::{flush, flush_local, sync};
+use super::sync::flush::{flush, flush_idle, flush_local, sync};
 use super::sync::lock::{LockType, lock, lock_all, unlock, unlock_all};
 use super::sync::poison::{poison, poisoned};
 use super::sync::pscw::{complete, post, start, test, wait};
@@ -206,8 +206,16 @@ impl Core {
 
     /// Its error is for the caller to raise; see [`fence`](Core::fence). So are those of the other
     /// flushes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn flush(&self, target: i32, caller: Caller) -> Result<()> {
+        match flush_idle(&self.parts, target) {
+            true => Ok(()),
+            false => self.flush_otherwise(target, caller),
+        }
+    }
+
+    #[inline(never)]
+    fn flush_otherwise(&self, target: i32, caller: Caller) -> Result<()> {
         let flushed = flush(&self.parts, Some(target), caller);
         flushed.map_err(|error| self.placed(error, "flush", Some(target)))
     }

@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use shipable::program::Strided;
-use shipable::reduce::{Reduction, Swap};
+use shipable::reduce::{Combiner, Reduction, Swap};
 use shipable::{Element, Leaf};
 
 use super::operation::{Action, Operation, Side};
@@ -25,6 +25,11 @@ pub(super) struct Memo {
     /// The types of which elements are copied directly, in one run: the scalars that the inlined
     /// attempt of a put or get needs.
     runs: [Cell<KnownRun>; SLOTS],
+    /// The accumulates of elements of the target type itself, which the inlined attempt of a call
+    /// by pointer needs.
+    combines: [Cell<KnownCombine>; SLOTS],
+    /// The types of compare_and_swaps, for calls by pointer.
+    swaps: [Cell<KnownSwap>; SWAPS],
     prepared: Box<[RefCell<Prepared>; SLOTS + VALUES]>,
 }
 
@@ -33,6 +38,9 @@ const SLOTS: usize = 16;
 
 /// Operations on values, which have slots of their own: fetch_and_op and compare_and_swap.
 const VALUES: usize = 2;
+
+/// Types of compare_and_swap in the loop of a program.
+const SWAPS: usize = 4;
 
 /// The bit in a known run's number that keeps observed operations off the inlined attempt. No type
 /// has so large a number.
@@ -47,6 +55,29 @@ pub(super) struct KnownRun {
     size: u64,
     /// Whether any number of elements is one run, instead of one element only.
     dense: bool,
+}
+
+/// An accumulate of elements that are one run from displacement 0 on, on a target that is reached
+/// directly.
+#[derive(Clone, Copy, Default)]
+pub(super) struct KnownCombine {
+    /// The action with its operation; 0 for none.
+    what: u64,
+    /// The type's number.
+    datatype: u64,
+    /// The bytes of one element.
+    size: u64,
+    /// Whether any number of elements is one run, instead of one element only.
+    dense: bool,
+    pub combiner: Combiner,
+}
+
+/// A compare_and_swap on a target that is reached directly.
+#[derive(Clone, Copy, Default)]
+struct KnownSwap {
+    /// The type's number.
+    datatype: u64,
+    swap: Option<Swap>,
 }
 
 /// The facts on which the validity of an operation depends. All fields are scalars, since every
@@ -144,7 +175,12 @@ impl Default for Memo {
     fn default() -> Memo {
         let free = Key { what: 0, datatype: 0, count: 0, near: Layout::same() };
         let slot = |_| RefCell::new(Prepared { key: free, means: Means::Nothing });
-        Memo { runs: Default::default(), prepared: Box::new(std::array::from_fn(slot)) }
+        Memo {
+            runs: Default::default(),
+            combines: Default::default(),
+            swaps: Default::default(),
+            prepared: Box::new(std::array::from_fn(slot)),
+        }
     }
 }
 
@@ -165,6 +201,23 @@ impl Memo {
         (known.datatype == datatype | OBSERVED_RUN).then_some(known)
     }
 
+    /// The accumulate of elements of the target type itself, if it was carried out directly before.
+    #[inline(always)]
+    pub(super) fn combine(&self, action: Action, own: &Type) -> Option<KnownCombine> {
+        let (what, datatype) = (what(action, DIRECT), own.compiled().id());
+        let known = self.combines[place(what, datatype)].get();
+        (known.what == what && known.datatype == datatype).then_some(known)
+    }
+
+    /// The compare_and_swap of elements of the target type itself, if it was carried out directly
+    /// before.
+    #[inline(always)]
+    pub(super) fn swap(&self, own: &Type) -> Option<Swap> {
+        let datatype = own.compiled().id();
+        let known = self.swaps[datatype as usize % SWAPS].get();
+        if known.datatype == datatype { known.swap } else { None }
+    }
+
     /// The slot of an operation on elements of the target type itself, on a target that is reached
     /// directly.
     #[inline(always)]
@@ -181,8 +234,7 @@ impl Memo {
 
     #[inline(always)]
     fn typed(&self, what: u64, datatype: u64) -> &RefCell<Prepared> {
-        // The action, its operation, the target's class and the type each choose another slot.
-        &self.prepared[(what ^ what >> 7 ^ what >> 16 ^ datatype) as usize % SLOTS]
+        &self.prepared[place(what, datatype)]
     }
 
     /// The slot of an operation with a key.
@@ -219,11 +271,37 @@ impl Memo {
             let datatype = key.datatype | if is_observed { OBSERVED_RUN } else { 0 };
             self.runs[at].set(KnownRun { datatype, size, dense });
         }
+        if key.what == what(action, DIRECT) && key.datatype != 0 && key.is_same() {
+            self.keep_places(key, &means);
+        }
         // A slot that is being read belongs to an operation within this one, which doesn't occur.
         if let Ok(mut slot) = self.of(&key, action).try_borrow_mut() {
             *slot = Prepared { key, means };
         }
     }
+
+    /// Keeps a direct operation on elements of the target type itself for calls by pointer.
+    fn keep_places(&self, Key { what, datatype, .. }: Key, means: &Means) {
+        match *means {
+            Means::Combine(Run { first: 0, size, dense }, reduction) => {
+                let Some(combiner) = reduction.combiner() else { return };
+                let known = KnownCombine { what, datatype, size, dense, combiner };
+                self.combines[place(what, datatype)].set(known);
+            }
+            Means::Swap(swap) => {
+                let known = KnownSwap { datatype, swap: Some(swap) };
+                self.swaps[datatype as usize % SWAPS].set(known);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The slot of an operation. The action, its operation, the target's class and the type each choose
+/// another one.
+#[inline(always)]
+fn place(what: u64, datatype: u64) -> usize {
+    (what ^ what >> 7 ^ what >> 16 ^ datatype) as usize % SLOTS
 }
 
 /// The action with its operation, and the target's class.
@@ -352,6 +430,14 @@ impl Layout {
 }
 
 impl Run {
+    /// The bytes of this many elements, if they are one run.
+    #[inline(always)]
+    pub(super) fn len(&self, count: i64) -> Option<u64> {
+        len_of(self.size, self.dense, count)
+    }
+}
+
+impl KnownCombine {
     /// The bytes of this many elements, if they are one run.
     #[inline(always)]
     pub(super) fn len(&self, count: i64) -> Option<u64> {

@@ -171,8 +171,8 @@ impl Recent {
                 let mut old = InlineBytes::zeroed(length).filter(|_| length == swap.element())?;
                 let (compare, new) = data.split_at(data.len() / 2);
                 let _held = exposure.lock_accumulates();
-                span.shifted(at)?.swap(swap, compare, new, old.bytes_mut()).ok()?;
-                Some(Some(Fetched::Inline(old)))
+                let swapped = span.swap_bytes(swap, at, compare, new, old.bytes_mut());
+                swapped.then_some(Some(Fetched::Inline(old)))
             }
             _ => None,
         }

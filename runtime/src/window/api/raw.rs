@@ -163,6 +163,7 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// Those of [`Window::lock_with`](crate::Window::lock_with), except for the operations' errors.
+    #[inline]
     #[track_caller]
     pub fn lock(self, target: i32, lock_type: LockType, assert: Assert) -> Result<()> {
         self.core.lock(target, lock_type, assert, Location::caller())?;
@@ -178,6 +179,7 @@ impl<'w> Raw<'w> {
     /// - RANK for a rank outside of the window, and for PROC_NULL.
     /// - The error of the first operation that failed.
     /// - PROC_ABORTED if the target died.
+    #[inline]
     #[track_caller]
     pub fn unlock(self, target: i32) -> Result<()> {
         self.closing(self.core.unlock(target, Location::caller()))
@@ -391,10 +393,10 @@ impl<'w> Raw<'w> {
         target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<()> {
-        let origin = pointed(origin.cast_mut(), origin_count, origin_type);
+        let origin = (origin.cast_mut(), origin_count, origin_type);
         let target_type = target_type.into_target_type();
         let (action, at) = (Action::Accumulate(op), target_disp);
-        self.core.accumulate(action, origin, None, target, at, target_count, target_type)
+        self.core.accumulate_pointed(action, origin, None, target, at, target_count, target_type)
     }
 
     /// Combines elements with the contents of a target's window, and fetches the old contents
@@ -438,11 +440,11 @@ impl<'w> Raw<'w> {
         target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<()> {
-        let origin = pointed(origin.cast_mut(), origin_count, origin_type);
-        let result = Some(pointed(result, result_count, result_type));
+        let origin = (origin.cast_mut(), origin_count, origin_type);
+        let result = Some((result, result_count, result_type));
         let target_type = target_type.into_target_type();
         let (action, at) = (Action::GetAccumulate(op), target_disp);
-        self.core.accumulate(action, origin, result, target, at, target_count, target_type)
+        self.core.accumulate_pointed(action, origin, result, target, at, target_count, target_type)
     }
 
     /// Combines one element of a predefined type with the element at the target, and fetches its

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::job::Activity;
 use crate::memory::{Keeper, Span, zeroed};
 use crate::origin::What;
-use crate::raw::element;
+use crate::raw::{element, pointed};
 use crate::types::{ElementType, TargetType, Type};
 use crate::window::check::check;
 use crate::window::claim;
@@ -204,6 +204,60 @@ impl Core {
         self.operate(Operation::new(action, place, origin, result))
     }
 
+    /// Accumulates elements by pointers, and fetches the items that were there if there is a
+    /// `result`; see [`Raw::accumulate`](crate::Raw::accumulate). The lender of both memories keeps
+    /// them until the operation is done.
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline(always)]
+    #[track_caller]
+    pub(in crate::window) fn accumulate_pointed(
+        &self,
+        action: Action,
+        origin: (*mut u8, i64, &Type),
+        result: Option<(*mut u8, i64, &Type)>,
+        target: i32,
+        displacement: i64,
+        count: i64,
+        target_type: TargetType<'_>,
+    ) -> Result<()> {
+        // An atomic get ignores its origin, which may be null (MPI-5.0 section 12.3.4).
+        let origin = match result {
+            Some(result) if action.is_atomic_get() => result,
+            _ => origin,
+        };
+        if let TargetType::Own(own) = target_type {
+            let is_same = |(_, elements, datatype): (*mut u8, i64, &Type)| {
+                elements == count && Arc::ptr_eq(datatype.compiled(), own.compiled())
+            };
+            if is_same(origin) && result.is_none_or(is_same) {
+                let (parts, at, room) = (&self.parts, displacement, result.map(|(to, ..)| to));
+                let from = origin.0;
+                if fast::accumulate_places(parts, action, from, room, target, at, count, own)
+                    .is_some()
+                {
+                    return Ok(());
+                }
+            }
+        }
+        self.accumulate_typed(action, origin, result, (target, displacement, count, target_type))
+    }
+
+    /// As [`accumulate_pointed`](Core::accumulate_pointed), of elements of several types, or where
+    /// the first attempt has failed.
+    #[inline(never)]
+    #[track_caller]
+    fn accumulate_typed(
+        &self,
+        action: Action,
+        (origin, elements, datatype): (*mut u8, i64, &Type),
+        result: Option<(*mut u8, i64, &Type)>,
+        (target, at, count, target_type): (i32, i64, i64, TargetType<'_>),
+    ) -> Result<()> {
+        let origin = pointed(origin, elements, datatype);
+        let result = result.map(|(to, elements, datatype)| pointed(to, elements, datatype));
+        self.accumulate(action, origin, result, target, at, count, target_type)
+    }
+
     /// A fetch_and_op of one element by pointers. Their lender keeps both memories until the
     /// operation is done.
     #[inline(always)]
@@ -220,7 +274,8 @@ impl Core {
         let (parts, action) = (&self.parts, Action::FetchAndOp(op));
         // An atomic get ignores its origin, which may be null (MPI-5.0 section 12.3.4).
         let operand = if op == Op::NoOp { room } else { operand };
-        match fast::fetch_place(parts, action, operand, room, target, displacement, own) {
+        let (to, at) = (Some(room), displacement);
+        match fast::accumulate_places(parts, action, operand, to, target, at, 1, own) {
             Some(()) => Ok(()),
             None => self.fetch_checked(action, operand, room, target, displacement, own),
         }

@@ -225,35 +225,36 @@ pub(in crate::window) fn swap<T: Element>(
     Some(old)
 }
 
-/// A fetch_and_op of one element of the target type itself, by pointer.
+/// An accumulate of elements of the target type itself, by pointers: to the operands, and to room
+/// for the items that were there.
 #[inline(always)]
-pub(in crate::window) fn fetch_place(
+#[allow(clippy::too_many_arguments)] // MPI's
+pub(in crate::window) fn accumulate_places(
     parts: &Parts,
     action: Action,
-    operand: *mut u8,
-    room: *mut u8,
-    target: i32,
+    operands: *mut u8,
+    room: Option<*mut u8>,
+    rank: i32,
     displacement: i64,
+    count: i64,
     own: &Type,
 ) -> Option<()> {
-    let target = parts.peers().get(target)?;
+    let known = parts.memo().combine(action, own)?;
+    let target = parts.peers().get(rank)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
-    let prepared = parts.memo().direct(action, own).borrow();
-    let Some(Means::Combine(run, reduction)) = prepared.if_direct(action, own) else { return None };
-    if !own.is_of(parts.process().names()) || run.first != 0 {
+    let len = known.len(count).filter(|len| *len <= PIECE)?;
+    if !own.is_of(parts.process().names()) {
         return None;
     }
-    let at = base(target, displacement)?;
-    match run.size {
-        8 => {
-            let _held = parts.peers().control().accumulate(target.rank);
-            mapping.span.fetch_word(reduction, at, operand, room)?;
-        }
-        len => {
-            let [operand, room] = [operand, room].map(|place| Span::around(place, 0, len as i64));
-            combine(parts, target, reduction, (0, len), (mapping.span, at), operand, Some(room))?;
-        }
+    // No memory has a negative displacement.
+    let at = displacement.checked_mul(i64::from(target.measures.unit))?;
+    // The argument is there before the number in the target, which would have to be loaded.
+    let _held = parts.peers().control().accumulate(rank as u32);
+    // The length is a constant in the first branch, which has no call for the copy then.
+    match len {
+        8 => mapping.span.combine_places(&known.combiner, at, operands, room, 8)?,
+        len => mapping.span.combine_places(&known.combiner, at, operands, room, len)?,
     }
     permit.used();
     Some(())
@@ -264,22 +265,22 @@ pub(in crate::window) fn fetch_place(
 pub(in crate::window) fn swap_place(
     parts: &Parts,
     [compare, new, old]: [*mut u8; 3],
-    target: i32,
+    rank: i32,
     displacement: i64,
     own: &Type,
 ) -> Option<()> {
-    let target = parts.peers().get(target)?;
+    let swap = parts.memo().swap(own)?;
+    let target = parts.peers().get(rank)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
-    let action = Action::CompareAndSwap;
-    let prepared = parts.memo().direct(action, own).borrow();
-    let Some(Means::Swap(swap)) = prepared.if_direct(action, own) else { return None };
     if !own.is_of(parts.process().names()) {
         return None;
     }
-    let at = base(target, displacement)?;
-    let _held = parts.peers().control().accumulate(target.rank);
-    if !mapping.span.swap_places(swap, at, compare, new, old) {
+    // No memory has a negative displacement.
+    let at = displacement.checked_mul(i64::from(target.measures.unit))?;
+    // The argument is there before the number in the target, which would have to be loaded.
+    let _held = parts.peers().control().accumulate(rank as u32);
+    if !mapping.span.swap_places(&swap, at, compare, new, old) {
         return None;
     }
     permit.used();
