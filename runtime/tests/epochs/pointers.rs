@@ -127,6 +127,84 @@ fn calls_without_scopes_behave_like_scopes() {
     });
 }
 
+/// The first call is checked. The later ones are known, and combine and refuse as the first does.
+#[test]
+#[allow(unsafe_code)]
+fn repeated_accumulates_by_pointer_are_like_the_first() {
+    everywhere(crowd(2), |rank| {
+        let world = rank.world();
+        let next = (world.rank() + 1) % world.size();
+        let window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let (long, calls) = (rank.type_of::<i64>().unwrap(), window.raw());
+        let three = rank.commit(&Datatype::contiguous(3, long.datatype()).unwrap()).unwrap();
+        let mut operands = rank.buffer::<i64>(3).unwrap();
+        operands.write(0, &[6, -3, 5]).unwrap();
+        let from = operands.bytes().as_ptr();
+        let mut room = rank.buffer::<i64>(4).unwrap();
+        let to = room.bytes_mut().as_mut_ptr();
+        let fold = |op, a: i64, b: i64| match op {
+            Op::Sum => a + b,
+            Op::Max => a.max(b),
+            Op::Bxor => a ^ b,
+            Op::Replace => a,
+            _ => b,
+        };
+        let ops = [Op::Sum, Op::Max, Op::Bxor, Op::Replace, Op::NoOp];
+        let mut there = [0i64; 3];
+        calls.lock_all(Assert::NONE).unwrap();
+        // Each operation three times, on one element, on several, and by two types.
+        for (op, count) in ops.into_iter().flat_map(|op| [(op, 1), (op, 3), (op, 1)]) {
+            for _ in 0..3 {
+                let n = count as i64;
+                // SAFETY: the memory outlives the flush.
+                unsafe {
+                    let result = (to, n, &long);
+                    let got = calls.get_accumulate((from, n, &long), result, next, 1, n, &long, op);
+                    got.unwrap();
+                    if op != Op::NoOp {
+                        calls.accumulate(from, n, &long, next, 1, n, &long, op).unwrap();
+                        calls.accumulate(from, 1, &three, next, 1, 3, &long, op).unwrap();
+                    }
+                    let last = to.wrapping_add(24);
+                    calls.fetch_and_op(from, last, &long, next, 1, op).unwrap();
+                }
+                calls.flush(next).unwrap();
+                let found = room.to_vec().unwrap();
+                assert_eq!(found[..count], there[..count], "{op:?} {count}");
+                let (few, times) = ([6, -3, 5], if op == Op::NoOp { 0 } else { 1 });
+                for (value, operand) in there.iter_mut().zip(few).take(count) {
+                    (0..2 * times).for_each(|_| *value = fold(op, operand, *value));
+                }
+                for (value, operand) in there.iter_mut().zip(few) {
+                    (0..times).for_each(|_| *value = fold(op, operand, *value));
+                }
+                assert_eq!(found[3], there[0], "{op:?} {count}");
+                there[0] = fold(op, 6, there[0]);
+                // SAFETY: the memory outlives the flush.
+                let refused = [-1, 8].map(|at| unsafe {
+                    calls.get_accumulate((from, 3, &long), (to, 3, &long), next, at, 3, &long, op)
+                });
+                let refused = refused.map(class);
+                assert!(refused.iter().all(Option::is_some), "{op:?} {refused:?}");
+            }
+        }
+        for _ in 0..3 {
+            // SAFETY: the memory outlives the flush.
+            let swap = |new: usize, compare: usize, at| unsafe {
+                let [new, compare] = [new, compare].map(|element| from.wrapping_add(8 * element));
+                let swapped = calls.compare_and_swap(new, compare, to, &long, next, at);
+                (calls.flush(next).unwrap(), class(swapped)).1
+            };
+            assert_eq!(swap(0, 1, 5), None);
+            assert!(swap(0, 0, -1).is_some() && swap(0, 0, 10).is_some());
+        }
+        assert_eq!(room.to_vec().unwrap()[0], 0);
+        calls.unlock_all().unwrap();
+        world.barrier().unwrap();
+        window.free().unwrap();
+    });
+}
+
 /// A window over memory behind a pointer, and a collective call with pointers.
 #[test]
 #[allow(unsafe_code)]
