@@ -46,6 +46,10 @@ impl Version {
 /// The predefined types, by the low byte of their handles.
 static PREDEFINED: [OnceLock<Arc<Type>>; 256] = [const { OnceLock::new() }; 256];
 
+/// The compiled forms of the predefined types, by the low byte of their handles. The quick way
+/// finds one here by one look.
+static COMPILED: [OnceLock<&'static longshore::Type>; 256] = [const { OnceLock::new() }; 256];
+
 impl Object for Type {
     const KIND: Kind = Kind::Type;
     const CLASS: Class = Class::Type;
@@ -85,13 +89,24 @@ impl Holder for Type {
 /// The compiled form of a handle's type, if it is there already. Takes no reference.
 #[inline(always)]
 pub fn compiled(handle: Handle) -> Option<&'static longshore::Type> {
-    let datatype = match handle.is_predefined() {
+    match handle.is_predefined() {
         true => {
-            &**PREDEFINED.get(handle.number().wrapping_sub(c::DATATYPE_NULL.number()))?.get()?
+            match COMPILED.get(handle.number().wrapping_sub(c::DATATYPE_NULL.number()))?.get() {
+                Some(compiled) => Some(compiled),
+                None => compiled_first(handle),
+            }
         }
-        false => borrow_object::<Type>(handle)?,
-    };
-    datatype.committed.get()
+        false => borrow_object::<Type>(handle)?.committed.get(),
+    }
+}
+
+/// The compiled form of a predefined type, when it is first asked for.
+#[cold]
+#[inline(never)]
+fn compiled_first(handle: Handle) -> Option<&'static longshore::Type> {
+    let at = handle.number().wrapping_sub(c::DATATYPE_NULL.number());
+    let compiled = PREDEFINED.get(at)?.get()?.committed.get()?;
+    Some(COMPILED.get(at)?.get_or_init(|| compiled))
 }
 
 impl Type {

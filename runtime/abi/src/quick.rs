@@ -148,7 +148,7 @@ pub unsafe fn get_accumulate(
     op: Handle,
     win: Handle,
 ) -> Option<c_int> {
-    let (own, target, calls) = (compiled(result_type)?, compiled(target_type)?, calls(win)?);
+    let ((own, target), calls) = (both(result_type, target_type)?, calls(win)?);
     if !is_usual(result, rank) || target_count == 0 || is_counted(result_type) {
         return None;
     }
@@ -158,6 +158,7 @@ pub unsafe fn get_accumulate(
     let from = match op {
         Op::NoOp => (to.0.cast_const(), 0, own),
         _ if !is_memory(origin) || is_counted(datatype) => return None,
+        _ if datatype == result_type => (origin.cast(), count, own),
         _ => (origin.cast(), count, compiled(datatype)?),
     };
     // SAFETY: the caller's promise.
