@@ -42,7 +42,7 @@ const DOUBLES: i64 = 4096;
 const VALUE: [f64; 1] = [1.5];
 
 /// The hottest paths: those of the calls that programs make most often.
-pub const PATHS: [Path; 22] = [
+pub const PATHS: [Path; 26] = [
     Path { name: "put 8 B", calls: 10_000, work: Work::Direct(puts) },
     Path { name: "get 8 B", calls: 10_000, work: Work::Direct(gets) },
     Path { name: "put 8 B, flush", calls: 10_000, work: Work::Direct(put_and_flush) },
@@ -85,6 +85,10 @@ pub const PATHS: [Path; 22] = [
     Path { name: "put 8 B by C", calls: 10_000, work: Work::C("put") },
     Path { name: "get 8 B by C", calls: 10_000, work: Work::C("get") },
     Path { name: "put 8 B, flush by C", calls: 10_000, work: Work::C("flush") },
+    Path { name: "accumulate 8 B, flush by C", calls: 10_000, work: Work::C("accumulate") },
+    Path { name: "get_accumulate 8 B, flush by C", calls: 10_000, work: Work::C("get_accumulate") },
+    Path { name: "fetch_and_op, flush by C", calls: 10_000, work: Work::C("fetch_and_op") },
+    Path { name: "compare_and_swap, flush by C", calls: 10_000, work: Work::C("compare_and_swap") },
 ];
 
 impl Path {
