@@ -403,6 +403,7 @@ impl LocalRanks {
                     asked.filter_map(|rank| Some((rank.rank, rank.process.as_ref()?.pid())));
                 self.stacks.ask(living, states);
             }
+            Command::EndStacks => self.stacks.end(),
         }
     }
 
