@@ -67,6 +67,7 @@ fn rank() {
         "small" => return small::small(),
         "late" => return observed::late(),
         "flushes" => return observed::flushes(),
+        "hangs" => return observed::hangs(),
         _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");
