@@ -435,12 +435,38 @@ impl Core {
         }
     }
 
-    /// An operation of a window whose operations are counted.
+    /// An operation of a window whose operations are counted. Most are short, so that nothing is
+    /// looked at before them, and the memo knows them.
     #[inline(never)]
     #[track_caller]
     fn operate_observed(&self, operation: &Operation<'_>) -> Result<()> {
-        let caller = Location::caller();
+        let (parts, caller) = (&self.parts, Location::caller());
+        let observed = parts.observed();
+        let untimed = observed.and_then(|it| Some((it, it.untimed(operation)?)));
+        let Some((observed, bytes)) = untimed else {
+            return self.operate_timed(operation, caller);
+        };
+        let Some(progress) = path::again(parts, operation, None) else {
+            return self.issue_observed(operation, caller);
+        };
+        if progress != Progress::Done {
+            self.note_site(operation.target, caller);
+        }
+        observed.count_next(parts, operation, bytes, progress);
+        Ok(())
+    }
+
+    /// An operation whose time is taken.
+    #[inline(never)]
+    fn operate_timed(&self, operation: &Operation<'_>, caller: Caller) -> Result<()> {
         self.counted(operation, caller, || self.attempt(operation, caller)).map(drop)
+    }
+
+    /// An operation that the memo doesn't know, of a window whose operations are counted.
+    #[inline(never)]
+    fn issue_observed(&self, operation: &Operation<'_>, caller: Caller) -> Result<()> {
+        let issue = || self.issue(*operation, Holders::lenders(), None, caller);
+        self.counted(operation, caller, issue).map(drop)
     }
 
     /// Issues an operation, and lets the observer count it if there is one.
