@@ -26,6 +26,7 @@ const RUNS: usize = 64;
 /// Frames of one peer, direction and first byte, which has the kind. They are counted here, by two
 /// additions, and join the counts of the peer when another run takes the place of this one.
 #[derive(Clone, Copy, Default)]
+#[repr(align(32))]
 struct Run {
     /// The peer, the first byte and the direction: see [`key`]. 0 for none.
     key: u64,
@@ -189,5 +190,53 @@ impl Observer {
         let time = now();
         let frame = events::Frame { thread, sent, kind, peer, time, bytes, window, number };
         tracer.put_many(journal, &Event::Frame(frame));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longshore_transport::{Journal, Segment};
+
+    use super::*;
+
+    /// There are more peers and kinds than runs.
+    #[test]
+    fn every_frame_is_counted_however_runs_take_turns() {
+        let segment = Segment::create(40).unwrap();
+        let journal = Journal::create(super::super::COUNTERS, 0).unwrap();
+        let observer = Arc::new(Observer::new(0, &segment, journal));
+        let mut frames = FrameObserver::new(observer);
+        let kinds = [Kind::Put, Kind::Ack, Kind::Define, Kind::Accumulate, Kind::Get];
+        for round in 0..10 {
+            for peer in 0..40 {
+                for kind in kinds {
+                    for sent in [false, true] {
+                        // The upper bits of the byte aren't the kind's.
+                        let code = kind as u8 | if round % 2 == 0 { 0x80 } else { 0 };
+                        let again = round % 3;
+                        (0..=again).for_each(|_| frames.count(sent, peer, code, 40));
+                    }
+                }
+            }
+            // A snapshot on the way changes nothing.
+            frames.taken(|_| true);
+        }
+        let number = (0..10).map(|round| 1 + round % 3).sum::<u64>();
+        let Taken { peers, forms, form_bytes, .. } = frames.taken(|peer| peer == 7);
+        assert_eq!((peers.len(), forms, form_bytes), (40, 40 * number, 40 * 40 * number));
+        for peer in peers {
+            let all = 5 * number;
+            let converted = if peer.rank == 7 { 2 * number } else { 0 };
+            let expected = PeerCounts {
+                rank: peer.rank,
+                sent: all,
+                sent_bytes: 40 * all,
+                received: all,
+                received_bytes: 40 * all,
+                converted,
+                converted_bytes: 40 * converted,
+            };
+            assert_eq!(peer, expected);
+        }
     }
 }
