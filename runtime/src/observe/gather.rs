@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::open::Open;
+use super::open::Counted;
 use super::report::Report;
 use super::snapshot::Snapshot;
 use super::summary::summary;
@@ -32,15 +32,6 @@ pub enum Stats {
     File(PathBuf),
     /// All counters to a file, as the function writes them: `longshore run` writes JSON.
     Report(PathBuf, fn(&Report<'_>) -> String),
-}
-
-/// What is known of one rank.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Counted {
-    /// Its counters. A rank that was killed within the first call has none.
-    pub snapshot: Option<Snapshot>,
-    /// The calls in which it has ended.
-    pub open: Open,
 }
 
 /// What the ranks of a job have recorded.
@@ -171,12 +162,5 @@ impl Gatherer {
             }
             Some(_) => Ok(told + &summary(&self.ranks)),
         }
-    }
-}
-
-impl Counted {
-    /// Whether the rank has finalized, so that nothing is missing.
-    fn is_complete(&self) -> bool {
-        self.snapshot.as_ref().is_some_and(|it| it.complete)
     }
 }

@@ -1,5 +1,5 @@
-//! Calls that haven't returned: each thread's, as the launcher finds it in the journal of a rank that
-//! has ended.
+//! Calls that haven't returned: each thread's, as the launcher finds it in the journal of a rank
+//! that has ended.
 //!
 //! ```text
 //!  0  activity u32     its code
@@ -16,6 +16,7 @@ use longshore_transport::{Note, OpenCalls};
 use serde::{Deserialize, Serialize};
 
 use super::events::{shifted, unshifted};
+use super::snapshot::Snapshot;
 use super::{At, now};
 use crate::job::Activity;
 
@@ -46,6 +47,15 @@ pub(crate) struct Open {
     /// The time of the end.
     pub end: u64,
     pub calls: Vec<OpenCall>,
+}
+
+/// What is known of one rank.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counted {
+    /// Its counters. A rank that was killed within the first call has none.
+    pub snapshot: Option<Snapshot>,
+    /// The calls in which it has ended.
+    pub open: Open,
 }
 
 /// Describes a call of a thread, for its slot in the journal. Returns the description's length.
@@ -80,6 +90,13 @@ impl Open {
             calls.push(OpenCall::noted(activity, note));
         }
         Open { end: now(), calls }
+    }
+}
+
+impl Counted {
+    /// Whether the rank has finalized, so that nothing is missing.
+    pub(super) fn is_complete(&self) -> bool {
+        self.snapshot.as_ref().is_some_and(|it| it.complete)
     }
 }
 

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::gather::Counted;
-use super::open::{Open, OpenCall};
+use super::open::{Counted, Open, OpenCall};
 use super::snapshot::{CallCounts, OTHERS, PeerCounts, Row, Snapshot, TargetCounts, WindowCounts};
 use super::{KINDS, ROUTES, SIZES};
 use crate::job::Activity;

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::gather::Counted;
-use super::open::OpenCall;
+use super::open::{Counted, OpenCall};
 use super::report::name;
 use super::snapshot::{CallCounts, PeerCounts, Snapshot};
 use super::{KINDS, ROUTES, SIZES};
