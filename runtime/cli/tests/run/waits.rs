@@ -240,23 +240,24 @@ fn the_first_report_of_the_watchdog_shows_stacks_without_being_asked() {
     let mut run = start(&[options.to_vec(), role("stalls")].concat());
     let mut stdin = run.child.stdin.take().unwrap();
     let expected = if has_debugger() { 2 } else { 1 };
-    let (mut reports, mut shown) = (0, 0);
+    let (mut reports, mut shown, mut is_over) = (0, 0, false);
     for line in BufReader::new(run.child.stderr.take().unwrap()).lines() {
         let line = line.unwrap();
         assert!(!line.contains("the job took"), "{reports} reports, {shown} stacks");
-        let is_report = line.starts_with("longshore: no progress for ");
-        let is_hint = line.starts_with("longshore: gdb, or eu-stack");
-        let is_stacks = line.starts_with("longshore: stacks of rank ");
+        let is = |start: &str| line.starts_with(&format!("longshore: {start}"));
+        let is_report = is("no progress for ");
+        let are_shown = is("stacks of rank ") || is("gdb, or eu-stack");
         reports += u32::from(is_report);
-        shown += u32::from(is_stacks || is_hint);
-        let goes_on = is_report && shown == expected;
-        if goes_on || (is_stacks || is_hint) && shown == expected {
+        shown += u32::from(are_shown);
+        // A debugger may take too long on a busy machine.
+        let ends = are_shown && shown == expected || is("no stacks in time of ranks: ");
+        if ends || is_report && is_over {
             // Rank 0 may have both bytes already, and have left.
             _ = stdin.write_all(b"x");
         }
+        is_over |= ends;
     }
-    assert_eq!(shown, expected, "after {reports} reports");
-    assert!(reports >= 2);
+    assert!(is_over && shown <= expected && reports >= 2, "{reports} reports, {shown} stacks");
     assert_eq!(run.finish().status, 0);
 }
 
