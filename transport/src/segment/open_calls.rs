@@ -29,8 +29,8 @@ const _: () = assert!(FIRST + SLOTS as u64 * SLOT == 4096);
 /// let journal = Journal::create(1, 4096)?;
 /// let (rank, launcher) = (journal.open_calls()?, journal.open_calls()?);
 /// let slot = rank.enter(b"fence, for rank ?").unwrap();
-/// rank.amend(slot, 16, u32::from_le_bytes(*b"7   "));
-/// assert_eq!(launcher.read(), [b"fence, for rank 7   "]);
+/// rank.amend(&slot, 16, u32::from_le_bytes(*b"7   "));
+/// assert_eq!(launcher.read(), [b"fence, for rank 7"]);
 /// rank.leave(slot);
 /// assert!(launcher.read().is_empty());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
