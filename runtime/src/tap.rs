@@ -45,8 +45,10 @@ pub(crate) struct Tap {
 /// What looks at each frame.
 #[derive(Default)]
 struct Recording {
-    frames: Option<VecDeque<Tapped>>,
     observer: Option<FrameObserver>,
+    frames: Option<VecDeque<Tapped>>,
+    /// Whether frames are kept or traced. Otherwise they are only counted.
+    looks_inside: bool,
 }
 
 impl Tap {
@@ -54,6 +56,7 @@ impl Tap {
     pub(crate) fn turn(&mut self, on: bool) {
         let recording = self.recording.get_or_insert_default();
         recording.frames = on.then(|| recording.frames.take().unwrap_or_default());
+        recording.choose();
         if !on && recording.observer.is_none() {
             self.recording = None;
         }
@@ -67,7 +70,9 @@ impl Tap {
 
     /// Lets an observer see each frame.
     pub(crate) fn observe(&mut self, observer: FrameObserver) {
-        self.recording.get_or_insert_default().observer = Some(observer);
+        let recording = self.recording.get_or_insert_default();
+        recording.observer = Some(observer);
+        recording.choose();
     }
 
     /// The observer of frames, if there is one.
@@ -86,20 +91,45 @@ impl Tap {
     pub(crate) fn record(&mut self, direction: Direction, peer: u32, frame: &[u8]) {
         self.sent += u64::from(direction == Direction::Sent);
         if let Some(recording) = &mut self.recording {
-            recording.record(direction, peer, frame);
+            match direction {
+                Direction::Sent => recording.record::<true>(peer, frame),
+                Direction::Received => recording.record::<false>(peer, frame),
+            }
         }
     }
 }
 
 impl Recording {
+    /// Decides what is done with frames.
+    fn choose(&mut self) {
+        let traces = self.observer.as_ref().is_some_and(FrameObserver::traces);
+        self.looks_inside = traces || self.frames.is_some();
+    }
+
+    /// Most jobs that are observed only count frames, which takes a few instructions. A call of
+    /// its own, so that the paths of other jobs have no more than a branch.
+    #[inline(never)]
+    fn record<const SENT: bool>(&mut self, peer: u32, frame: &[u8]) {
+        let observer = self.observer.as_mut().filter(|_| !self.looks_inside);
+        if let (Some(observer), Some(&code)) = (observer, frame.first()) {
+            if observer.count_next(SENT, peer, code, frame.len() as u64) {
+                return;
+            }
+        }
+        // In the tail, so that the way above saves no registers.
+        self.look_inside(if SENT { Direction::Sent } else { Direction::Received }, peer, frame);
+    }
+
+    /// Counts a frame that begins a run, or that is kept or traced too.
     #[cold]
-    fn record(&mut self, direction: Direction, peer: u32, frame: &[u8]) {
-        if let (Some(observer), Some(kind)) = (&mut self.observer, Frame::kind(frame)) {
-            let sent = direction == Direction::Sent;
-            if observer.count(sent, peer, kind, frame.len() as u64) {
-                if let Some(decoded) = Frame::decode(frame) {
-                    observer.trace(seen(direction, peer, frame.len(), decoded));
-                }
+    #[inline(never)]
+    fn look_inside(&mut self, direction: Direction, peer: u32, frame: &[u8]) {
+        if let (Some(observer), Some(&code)) = (&mut self.observer, frame.first()) {
+            observer.count(direction == Direction::Sent, peer, code, frame.len() as u64);
+        }
+        if let Some(observer) = self.observer.as_ref().filter(|observer| observer.traces()) {
+            if let Some(decoded) = Frame::decode(frame) {
+                observer.trace(seen(direction, peer, frame.len(), decoded));
             }
         }
         let Some(frames) = &mut self.frames else { return };

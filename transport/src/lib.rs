@@ -43,5 +43,6 @@ pub use error::{LinkError, Refused};
 pub use link::{Doorbell, Frame, FrameMut, Link};
 pub use rdma::{Access, Rdma, Registration, RemoteMemory, Transfer};
 pub use segment::{
-    Cause, GRANULE, JobState, Journal, Mapping, Note, Range, RankState, Segment, SegmentError,
+    CallSlot, Cause, GRANULE, JobState, Journal, Mapping, Note, OpenCalls, Range, RankState,
+    Segment, SegmentError,
 };

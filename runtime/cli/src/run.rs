@@ -74,11 +74,11 @@ pub struct Arguments {
     /// rank computes); 0 disables the report
     #[arg(long, value_name = "SECS", default_value_t = launcher::WATCHDOG.as_secs_f64(), value_parser = patience)]
     watchdog: f64,
-    /// When gdb or eu-stack prints the stacks of ranks: `timeout`, when --timeout ends the job,
-    /// those of at most 16 ranks within 10 s; `all`, then and on each report of the watchdog, those
-    /// of all ranks, which stops each rank for about a second; `off`, never. [default: timeout;
-    /// --stacks alone: all]
-    #[arg(long, value_name = "off|timeout|all", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    /// When gdb or eu-stack prints the stacks of ranks, which stops each rank for about a second:
+    /// `hang`, when --timeout ends the job, and once when the watchdog first reports a hang, those
+    /// of at most 16 ranks within 10 s; `timeout`, only the former; `all`, then and on each report
+    /// of the watchdog, those of all ranks; `off`, never. [default: hang; --stacks alone: all]
+    #[arg(long, value_name = "off|timeout|hang|all", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     stacks: Option<launcher::Stacks>,
     /// Reaction to a rank's death: end the job, or report it through the other ranks' calls
     #[arg(long, value_name = "end|report", default_value_t)]
@@ -129,7 +129,7 @@ Examples:
   longshore run -n 4 --trace job.trace ./prog     then `longshore trace job.trace`
   longshore run --hostfile hosts -n 8 --output logs ./prog     a file for the output of each rank
   longshore run -n 4 --timeout 60 ./prog     where each rank hangs, if it takes a minute
-  longshore run -n 4 --stacks ./prog     the same as soon as the watchdog reports a hang
+  longshore run -n 64 --stacks ./prog     the stacks of all ranks whenever the watchdog reports a hang
   longshore run --host a:2,b:2 -n 4 ./prog     on two hosts, by ssh, which must not ask for a password
   longshore run --host a:2,b:2 --start 'ip netns exec' -n 4 ./prog     in two network namespaces
   longshore run --host a:2,b:2 --map-by host -n 4 ./prog     ranks 0 and 2 on a, 1 and 3 on b";

@@ -33,7 +33,7 @@ use longshore::job::{Activity, Environment};
 use longshore_transport::{Cause, JobState, RankState, Segment};
 use roles::{
     alone, barrier, beside, children, circle, conflict, exit, fatal, fences, full, greedy, idle,
-    join, leave, leave_slowly, locks, signals, talkative, unfreed,
+    join, leave, leave_slowly, locks, signals, stalls, talkative, unfreed,
 };
 use support::program::write_program;
 use support::{HANG, run, sh};
@@ -46,6 +46,7 @@ fn rank() {
         "barrier" => return barrier(),
         "beside" => return beside(),
         "circle" => return circle(),
+        "stalls" => return stalls(),
         "conflict" => return conflict(),
         "fences" => return fences(),
         "greedy" => return greedy(),
@@ -66,6 +67,7 @@ fn rank() {
         "small" => return small::small(),
         "late" => return observed::late(),
         "flushes" => return observed::flushes(),
+        "hangs" => return observed::hangs(),
         _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");

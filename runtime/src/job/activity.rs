@@ -102,6 +102,11 @@ impl Activity {
         self as u32
     }
 
+    /// Whether the argument is a window.
+    pub(crate) fn is_on_window(self) -> bool {
+        self.text().ends_with(" window {}")
+    }
+
     /// The name of the call, such as `fence`.
     pub(crate) fn name(self) -> &'static str {
         let text = self.text();
@@ -141,6 +146,8 @@ mod tests {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);
+        assert!(Activity::Fence.is_on_window() && Activity::SetInfo.is_on_window());
+        assert!(!Activity::Flush.is_on_window() && !Activity::CreateWindow.is_on_window());
         assert_eq!(Activity::Send.describe(3), "a send to rank 3");
         assert_eq!(Activity::Receive.describe(-2i32 as u32), "a receive from any rank");
         assert_eq!(Activity::Barrier.describe(3), "a barrier");

@@ -175,6 +175,7 @@ impl Launcher {
             Command::End { leavers: true },
             Command::Input(b"text".to_vec()),
             Command::Stacks { ranks: vec![2, 3], states: true },
+            Command::EndStacks,
         ];
         commands.iter().for_each(|one| outbox.push(one).expect("commands have an encoding"));
         outbox.into_bytes()

@@ -118,7 +118,7 @@ pub struct Patience {
 /// use longshore::launcher::Stacks;
 ///
 /// assert_eq!("off".parse(), Ok(Stacks::Off));
-/// assert_eq!(Stacks::default(), Stacks::Timeout);
+/// assert_eq!(Stacks::default(), Stacks::Hang);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stacks {
@@ -126,8 +126,11 @@ pub enum Stacks {
     Off,
     /// After a timeout, when the job is about to end: those of some ranks, within seconds, if the
     /// host has a debugger.
-    #[default]
     Timeout,
+    /// After a timeout, and once after the first report of the watchdog: those of some ranks,
+    /// within seconds, if the host has a debugger.
+    #[default]
+    Hang,
     /// After a timeout and after each report of the watchdog: those of all ranks. Without a
     /// debugger, the state of each thread.
     All,
@@ -140,8 +143,9 @@ impl FromStr for Stacks {
         match word {
             "off" => Ok(Stacks::Off),
             "timeout" => Ok(Stacks::Timeout),
+            "hang" => Ok(Stacks::Hang),
             "all" => Ok(Stacks::All),
-            _ => Err("expected off, timeout or all".to_owned()),
+            _ => Err("expected off, timeout, hang or all".to_owned()),
         }
     }
 }
@@ -151,6 +155,7 @@ impl Display for Stacks {
         f.write_str(match self {
             Stacks::Off => "off",
             Stacks::Timeout => "timeout",
+            Stacks::Hang => "hang",
             Stacks::All => "all",
         })
     }

@@ -321,7 +321,8 @@ impl LocalRanks {
         drain(&mut ended.stderr, ended.rank, OutputStream::Stderr, events)?;
         let rank = ended.rank;
         if let Some(journal) = ended.journal.take() {
-            events.extend(Record::read(&journal).map(|record| Event::Recorded(rank, record)));
+            let records = Record::read(&journal, self.share.segment.noted(rank));
+            events.extend(records.map(|record| Event::Recorded(rank, record)));
         }
         events.push(Event::Ended {
             rank,
@@ -403,6 +404,7 @@ impl LocalRanks {
                     asked.filter_map(|rank| Some((rank.rank, rank.process.as_ref()?.pid())));
                 self.stacks.ask(living, states);
             }
+            Command::EndStacks => self.stacks.end(),
         }
     }
 

@@ -125,6 +125,8 @@ pub(super) enum Command {
     /// Report the stacks of these ranks, as far as they are ranks of the host. Without a debugger,
     /// the state of each thread is reported if `states`, and otherwise nothing of each rank.
     Stacks { ranks: Vec<u32>, states: bool },
+    /// End the debuggers, so that they stop no rank any longer. Their stacks are lost.
+    EndStacks,
     /// Answer with the host's clock, and this time of the launcher's.
     Clock(u64),
 }

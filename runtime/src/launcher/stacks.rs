@@ -92,6 +92,13 @@ impl Stacks {
         self.start();
     }
 
+    /// Ends all debuggers. The kernel lets go of the ranks. Those whose stacks aren't there get no
+    /// event.
+    pub(super) fn end(&mut self) {
+        self.waiting.clear();
+        self.running.drain(..).filter_map(|tracer| tracer.debugger).for_each(|(_, it)| end(it));
+    }
+
     /// Starts debuggers for waiting ranks.
     fn start(&mut self) {
         while self.running.len() < AT_A_TIME {
@@ -102,10 +109,10 @@ impl Stacks {
     }
 }
 
-/// Ends the debuggers, so that none outlives the job. The kernel lets go of the ranks.
+/// Ends the debuggers, so that none outlives the job.
 impl Drop for Stacks {
     fn drop(&mut self) {
-        self.running.drain(..).filter_map(|tracer| tracer.debugger).for_each(|(_, it)| end(it));
+        self.end();
     }
 }
 

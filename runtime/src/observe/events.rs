@@ -138,11 +138,11 @@ fn unpair(word: u64) -> (u32, u32) {
 }
 
 /// A number that may be absent: 0 for none.
-fn shifted(number: Option<u32>) -> u32 {
+pub(super) fn shifted(number: Option<u32>) -> u32 {
     number.map_or(0, |number| number.wrapping_add(1))
 }
 
-fn unshifted(number: u32) -> Option<u32> {
+pub(super) fn unshifted(number: u32) -> Option<u32> {
     number.checked_sub(1)
 }
 

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use super::open::Counted;
 use super::report::Report;
 use super::snapshot::Snapshot;
 use super::summary::summary;
@@ -37,7 +38,7 @@ pub enum Stats {
 #[derive(Default)]
 pub(crate) struct Gatherer {
     stats: Option<(Stats, Option<File>)>,
-    ranks: Vec<Option<Snapshot>>,
+    ranks: Vec<Counted>,
     trace: Option<(PathBuf, BufWriter<File>)>,
     /// The writers of ranks whose events are arriving.
     writers: HashMap<u32, Writer>,
@@ -67,7 +68,7 @@ impl Gatherer {
             None => None,
             Some(path) => Some((path.to_owned(), BufWriter::with_capacity(1 << 20, make(path)?))),
         };
-        let (ranks, writers) = (vec![None; ranks as usize], HashMap::new());
+        let (ranks, writers) = (vec![Counted::default(); ranks as usize], HashMap::new());
         Ok(Gatherer { stats, ranks, trace, writers, dropped: 0 })
     }
 
@@ -98,8 +99,17 @@ impl Gatherer {
     ) -> io::Result<()> {
         match record {
             Record::Snapshot(bytes) => {
-                // A rank that was killed within the first call has none.
-                self.ranks[rank as usize] = Snapshot::decode(&bytes).ok();
+                self.ranks[rank as usize].snapshot = Snapshot::decode(&bytes).ok();
+            }
+            // What is noted after finalize is no call of the job.
+            Record::Open(_) if self.ranks[rank as usize].is_complete() => {}
+            Record::Open(open) => {
+                if let (Some((_, out)), false) = (&mut self.trace, open.calls.is_empty()) {
+                    let (name, clock) = host.unzip();
+                    let new = || Writer::new(rank, name, clock.unwrap_or_default());
+                    self.writers.entry(rank).or_insert_with(new).open(&open, out)?;
+                }
+                self.ranks[rank as usize].open = open;
             }
             Record::Events(bytes) => {
                 let Some((_, out)) = &mut self.trace else { return Ok(()) };
@@ -114,8 +124,7 @@ impl Gatherer {
                 else {
                     return Ok(());
                 };
-                let snapshot = self.ranks[rank as usize].as_ref();
-                writer.finish(dropped, snapshot.is_some_and(|it| it.complete), out)?;
+                writer.finish(dropped, self.ranks[rank as usize].is_complete(), out)?;
                 out.flush()?;
             }
         }

@@ -17,6 +17,7 @@ mod counters;
 pub(crate) mod events;
 mod frames;
 mod gather;
+mod open;
 mod perfetto;
 mod record;
 mod report;
@@ -31,7 +32,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use longshore_transport::{Journal, Segment};
+use longshore_transport::{CallSlot, Journal, OpenCalls, Segment};
 
 pub(crate) use counters::{Done, KINDS, ROUTES, SIZES, TIMED, WindowCounters};
 pub(crate) use events::EpochKind;
@@ -75,6 +76,7 @@ pub(crate) struct Observer {
     /// The time of its beginning.
     began: u64,
     traces: bool,
+    open: Option<OpenCalls>,
     recorded: Mutex<Recorded>,
 }
 
@@ -127,11 +129,21 @@ struct Ongoing {
     depth: u32,
     /// The time slept for each rank.
     slept: Vec<(u32, u64)>,
+    /// Where the launcher finds the call if it doesn't return.
+    slot: Option<CallSlot>,
+    /// The time at which it returned with the error of a job that is ending. If the thread makes no
+    /// other call, this is the call in which the job has ended.
+    over: Option<u64>,
 }
 
 thread_local! {
     /// The call that this thread is in. A thread serves one rank at a time.
     static ONGOING: RefCell<Option<Ongoing>> = const { RefCell::new(None) };
+}
+
+/// The rank for which a call has slept longest.
+fn longest(slept: &[(u32, u64)]) -> Option<u32> {
+    slept.iter().max_by_key(|(_, nanos)| *nanos).map(|(rank, _)| *rank)
 }
 
 /// Nanoseconds of the host's monotonic clock.
@@ -158,8 +170,10 @@ impl Observer {
             published: now(),
         };
         let (size, segment) = (segment.size(), segment.clone());
+        // Without memory for another mapping, calls that don't return aren't reported.
+        let open = recorded.journal.open_calls().ok();
         let recorded = Mutex::new(recorded);
-        Observer { rank, size, segment, began: now(), traces, recorded }
+        Observer { rank, size, segment, began: now(), traces, open, recorded }
     }
 
     /// Whether events are recorded.
@@ -197,30 +211,85 @@ impl Observer {
 
     /// A call begins that may wait. A call within another is a part of it.
     pub(crate) fn begin(&self, activity: Activity, at: At) {
-        ONGOING.with_borrow_mut(|ongoing| match ongoing {
-            Some(outer) => {
+        ONGOING.with_borrow_mut(|ongoing| {
+            if let Some(outer) = ongoing.as_mut().filter(|outer| outer.over.is_none()) {
                 outer.depth += 1;
+                let known = (outer.at.caller.is_some(), outer.at.window.is_some());
                 outer.at.caller = outer.at.caller.or(at.caller);
                 outer.at.window = outer.at.window.or(at.window);
+                if known != (outer.at.caller.is_some(), outer.at.window.is_some()) {
+                    self.note(outer);
+                }
+                return;
             }
-            None => {
-                let (begin, depth, slept) = (now(), 0, Vec::new());
-                *ongoing = Some(Ongoing { activity, at, begin, depth, slept });
-            }
+            self.settle(ongoing);
+            let (begin, depth, slept) = (now(), 0, Vec::new());
+            let ongoing = ongoing.insert(Ongoing {
+                activity,
+                at,
+                begin,
+                depth,
+                slept,
+                slot: None,
+                over: None,
+            });
+            self.note(ongoing);
         });
     }
 
-    /// The call that began last ends. Returns whether it is time for a snapshot.
-    pub(crate) fn end(&self) -> bool {
+    /// Counts the call of which another one shows that the job has gone on after it.
+    fn settle(&self, ongoing: &mut Option<Ongoing>) {
+        let over = ongoing.as_ref().and_then(|last| last.over);
+        if let (Some(over), Some(last)) = (over, ongoing.take_if(|_| over.is_some())) {
+            self.returned(over, last);
+        }
+    }
+
+    /// Describes a call to the launcher, in case it doesn't return.
+    fn note(&self, ongoing: &mut Ongoing) {
+        let Some(open) = &self.open else { return };
+        let thread = if self.traces { self.thread() } else { 0 };
+        let mut bytes = [0; OpenCalls::ROOM];
+        let Ongoing { activity, at, begin, slot, .. } = ongoing;
+        let len = open::describe(&mut bytes, *activity, *at, *begin, thread);
+        match slot {
+            Some(slot) => open.describe(slot, &bytes[..len]),
+            None => *slot = open.enter(&bytes[..len]),
+        }
+    }
+
+    /// The number of this thread in the trace.
+    #[cold]
+    fn thread(&self) -> u8 {
+        let mut recorded = self.recorded();
+        let Recorded { tracer, journal, .. } = &mut *recorded;
+        tracer.thread(journal)
+    }
+
+    /// The call that began last ends. If the job `is_ending`, it may have ended for that reason.
+    /// Returns whether it is time for a snapshot.
+    pub(crate) fn end(&self, is_ending: bool) -> bool {
         let ended = ONGOING.with_borrow_mut(|ongoing| match ongoing {
             Some(outer) if outer.depth > 0 => {
                 outer.depth -= 1;
                 None
             }
+            Some(outer) if is_ending => {
+                outer.over = Some(now());
+                None
+            }
             _ => ongoing.take(),
         });
-        let Some(Ongoing { activity, at, begin, slept, .. }) = ended else { return false };
-        let (end, mut recorded) = (now(), self.recorded());
+        ended.is_some_and(|ended| self.returned(now(), ended))
+    }
+
+    /// Counts a call that has returned at a time. Returns whether it is time for a snapshot.
+    fn returned(&self, end: u64, ended: Ongoing) -> bool {
+        let Ongoing { activity, at, begin, slept, slot, .. } = ended;
+        if let (Some(open), Some(slot)) = (&self.open, slot) {
+            open.leave(slot);
+        }
+        let mut recorded = self.recorded();
         let nanos = end.saturating_sub(begin);
         let calls = recorded.calls(activity, at);
         calls.count += 1;
@@ -233,7 +302,7 @@ impl Observer {
             *calls.waited_for.entry(rank).or_default() += nanos;
         }
         if self.traces {
-            let awaited = slept.iter().max_by_key(|(_, nanos)| *nanos).map(|(rank, _)| *rank);
+            let awaited = longest(&slept);
             let Recorded { tracer, journal, .. } = &mut *recorded;
             let (thread, site) = (tracer.thread(journal), tracer.site(journal, at.caller));
             let (activity, window, peer) = (activity.code() as u8, at.window, at.peer);
@@ -246,6 +315,7 @@ impl Observer {
 
     /// Counts calls whose time wasn't taken. Returns whether it is time for a snapshot.
     pub(crate) fn count(&self, activity: Activity, at: At, count: u64) -> bool {
+        ONGOING.with_borrow_mut(|ongoing| self.settle(ongoing));
         let mut recorded = self.recorded();
         recorded.calls(activity, at).count += count;
         now().saturating_sub(recorded.published) >= PAUSE
@@ -253,12 +323,12 @@ impl Observer {
 
     /// This thread slept, while it waited for the rank that it had noted. `awaited` is what
     /// [`awaited`](Observer::awaited) returned before. A sleep of a whole `nap` was ended by
-    /// nobody, and isn't counted as a wake-up.
-    pub(crate) fn slept(&self, begin: u64, awaited: Option<u32>, nap: Duration) {
+    /// nobody, and isn't counted as a wake-up. Returns whether it is time for a snapshot.
+    pub(crate) fn slept(&self, begin: u64, awaited: Option<u32>, nap: Duration) -> bool {
         let end = now();
         let nanos = end.saturating_sub(begin);
         ONGOING.with_borrow_mut(|ongoing| {
-            let Some(Ongoing { slept, .. }) = ongoing else { return };
+            let Some(Ongoing { slept, slot, over: None, .. }) = ongoing else { return };
             let known = match awaited {
                 Some(rank) => slept.iter().position(|(known, _)| *known == rank),
                 // Most likely still the one for which it waited before.
@@ -273,6 +343,9 @@ impl Observer {
                 (None, Some(rank)) => slept.push((rank, nanos)),
                 (None, None) => {}
             }
+            if let (Some(open), Some(slot)) = (&self.open, slot) {
+                open.amend(slot, open::AWAITED, events::shifted(longest(slept)));
+            }
         });
         let mut recorded = self.recorded();
         recorded.sleeps += u64::from(u128::from(nanos) < nap.as_nanos());
@@ -282,6 +355,7 @@ impl Observer {
             let thread = tracer.thread(journal);
             tracer.put_many(journal, &Event::Sleep { thread, begin, end });
         }
+        end.saturating_sub(recorded.published) >= PAUSE
     }
 
     /// The rank that lets this one wait: the rank that it has noted, or the rank for which that one

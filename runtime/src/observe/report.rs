@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::open::{Counted, Open, OpenCall};
 use super::snapshot::{CallCounts, OTHERS, PeerCounts, Row, Snapshot, TargetCounts, WindowCounts};
 use super::{KINDS, ROUTES, SIZES};
 use crate::job::Activity;
@@ -25,6 +26,8 @@ struct RankReport<'a> {
     complete: bool,
     elapsed_ns: u64,
     calls: Vec<Call<'a>>,
+    /// The calls in which the rank has ended.
+    unfinished: Vec<Unfinished<'a>>,
     windows: Vec<Window<'a>>,
     /// Windows whose operations aren't told apart, or are missing, since there were too many.
     merged_windows: u64,
@@ -46,6 +49,18 @@ struct Call<'a> {
     time_ns: u64,
     longest_ns: u64,
     waited_for: Vec<WaitedFor>,
+}
+
+#[derive(Serialize)]
+struct Unfinished<'a> {
+    call: &'static str,
+    window: Option<u32>,
+    file: &'a str,
+    line: u32,
+    /// The time from its begin to the rank's end, if the begin is known.
+    time_ns: Option<u64>,
+    /// The rank for which it has waited longest.
+    waited_for: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -92,14 +107,14 @@ struct Peer {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn of(ranks: &'a [Option<Snapshot>]) -> Report<'a> {
-        let ranks = (0..).zip(ranks).map(|(rank, snapshot)| RankReport::of(rank, snapshot));
+    pub(super) fn of(ranks: &'a [Counted]) -> Report<'a> {
+        let ranks = (0..).zip(ranks).map(|(rank, counted)| RankReport::of(rank, counted));
         Report { version: VERSION, ranks: ranks.collect() }
     }
 }
 
 impl<'a> RankReport<'a> {
-    fn of(rank: u32, snapshot: &'a Option<Snapshot>) -> RankReport<'a> {
+    fn of(rank: u32, Counted { snapshot, open }: &'a Counted) -> RankReport<'a> {
         let snapshot = snapshot.as_ref();
         let number = |get: fn(&Snapshot) -> u64| snapshot.map_or(0, get);
         RankReport {
@@ -108,6 +123,7 @@ impl<'a> RankReport<'a> {
             complete: snapshot.is_some_and(|it| it.complete),
             elapsed_ns: number(|it| it.elapsed),
             calls: snapshot.iter().flat_map(|it| &it.calls).map(Call::of).collect(),
+            unfinished: open.calls.iter().map(|call| Unfinished::of(call, open)).collect(),
             windows: snapshot.iter().flat_map(|it| &it.windows).map(Window::of).collect(),
             merged_windows: number(|it| it.merged),
             peers: snapshot.iter().flat_map(|it| &it.peers).map(Peer::of).collect(),
@@ -132,6 +148,19 @@ impl<'a> Call<'a> {
             time_ns: calls.nanos,
             longest_ns: calls.longest,
             waited_for: waited_for.map(|&(rank, time_ns)| WaitedFor { rank, time_ns }).collect(),
+        }
+    }
+}
+
+impl<'a> Unfinished<'a> {
+    fn of(call: &'a OpenCall, open: &Open) -> Unfinished<'a> {
+        Unfinished {
+            call: name(call.activity),
+            window: call.window,
+            file: &call.file,
+            line: call.line,
+            time_ns: call.nanos(open.end),
+            waited_for: call.awaited,
         }
     }
 }

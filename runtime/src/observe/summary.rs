@@ -4,12 +4,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::open::{Counted, OpenCall};
 use super::report::name;
 use super::snapshot::{CallCounts, PeerCounts, Snapshot};
 use super::{KINDS, ROUTES, SIZES};
 
-/// The most lines of waits. Each has two.
+/// The most waits. Each has two lines.
 const WAITS: usize = 5;
+
+/// The most calls that haven't returned, and the most waits below them.
+const OPEN: usize = 2;
 
 /// The most lines of operations.
 const OPERATIONS: usize = 5;
@@ -33,13 +37,18 @@ struct Wait {
 type Place<'a> = (&'static str, Option<u32>, &'a str, u32);
 
 /// The summary.
-pub(super) fn summary(ranks: &[Option<Snapshot>]) -> String {
+pub(super) fn summary(ranks: &[Counted]) -> String {
     let counted: Vec<(u32, &Snapshot)> =
-        (0..).zip(ranks).filter_map(|(rank, it)| Some((rank, it.as_ref()?))).collect();
+        (0..).zip(ranks).filter_map(|(rank, it)| Some((rank, it.snapshot.as_ref()?))).collect();
+    let open: Vec<Opened<'_>> = (0..).zip(ranks).flat_map(|(rank, it)| opened(rank, it)).collect();
     let mut text = String::new();
     let elapsed = counted.iter().map(|(_, it)| it.elapsed).max().unwrap_or(0);
-    let all: u64 = counted.iter().map(|(_, it)| it.elapsed).sum();
+    let lasted = open.iter().filter_map(|open| open.nanos);
+    let elapsed = lasted.clone().max().unwrap_or(0).max(elapsed);
     let waited: u64 = counted.iter().flat_map(|(_, it)| &it.calls).map(|calls| calls.nanos).sum();
+    let waited = waited + lasted.sum::<u64>();
+    // The last counters of a rank that was killed are older than its end.
+    let all = counted.iter().map(|(_, it)| it.elapsed).sum::<u64>().max(waited);
     let share = percent(waited, all);
     let _ = writeln!(
         text,
@@ -53,14 +62,79 @@ pub(super) fn summary(ranks: &[Option<Snapshot>]) -> String {
     if !cut.is_empty() {
         let _ = writeln!(text, "  ended without finalize: {}", list(&cut));
     }
-    waits(&mut text, &counted);
+    not_returned(&mut text, &open);
+    waits(&mut text, &counted, if open.is_empty() { WAITS } else { OPEN });
     operations(&mut text, &counted);
     frames(&mut text, &counted);
     text
 }
 
+/// A call in which a rank has ended.
+struct Opened<'a> {
+    rank: u32,
+    call: &'a OpenCall,
+    nanos: Option<u64>,
+}
+
+fn opened(rank: u32, Counted { open, .. }: &Counted) -> impl Iterator<Item = Opened<'_>> {
+    open.calls.iter().map(move |call| Opened { rank, call, nanos: call.nanos(open.end) })
+}
+
+/// The calls in which ranks have ended, by source line. Those that lasted longest come first.
+fn not_returned(text: &mut String, open: &[Opened<'_>]) {
+    let mut places: BTreeMap<Place<'_>, Wait> = BTreeMap::new();
+    for Opened { rank, call, nanos } in open {
+        let place = (name(call.activity), call.window, call.file.as_str(), call.line);
+        let wait = places.entry(place).or_default();
+        let nanos = nanos.unwrap_or(0);
+        wait.count += 1;
+        wait.nanos += nanos;
+        wait.longest = wait.longest.max((nanos, *rank));
+        wait.ranks.push((nanos, *rank));
+        if let Some(awaited) = call.awaited {
+            *wait.waited_for.entry(awaited).or_default() += 1;
+        }
+    }
+    let mut places: Vec<_> = places.into_iter().collect();
+    places.sort_by_key(|(_, wait)| std::cmp::Reverse(wait.longest.0));
+    if places.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "not returned          calls             longest  waited for");
+    let more = places.len().saturating_sub(OPEN);
+    for (place, wait) in places.iter_mut().take(OPEN) {
+        let what = what(place);
+        let longest = match wait.longest.0 {
+            0 => "-".to_owned(),
+            nanos => duration(nanos),
+        };
+        let awaited: Vec<u32> = wait.waited_for.keys().copied().collect();
+        let awaited = if awaited.is_empty() { "unknown".to_owned() } else { list(&awaited) };
+        let _ = writeln!(text, "  {what:<18}{:>7}{longest:>20}  {awaited}", wait.count);
+        wait.ranks.sort_by_key(|&(_, rank)| rank);
+        let ranks: Vec<u32> = wait.ranks.iter().map(|(_, rank)| *rank).collect();
+        let _ = writeln!(text, "    {}by {}", site(place), list(&ranks));
+    }
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more: --stats=FILE.json has all");
+    }
+}
+
+/// The name of a call, with its window.
+fn what((call, window, ..): &Place<'_>) -> String {
+    match window {
+        Some(window) => format!("{call}, window {window}"),
+        None => (*call).to_owned(),
+    }
+}
+
+/// The source line of a call, before the ranks that made it.
+fn site((_, _, file, line): &Place<'_>) -> String {
+    if file.is_empty() { String::new() } else { format!("at {file}:{line}, ") }
+}
+
 /// The calls that took longest, by source line.
-fn waits(text: &mut String, counted: &[(u32, &Snapshot)]) {
+fn waits(text: &mut String, counted: &[(u32, &Snapshot)], most: usize) {
     let mut places: BTreeMap<Place<'_>, Wait> = BTreeMap::new();
     for &(rank, snapshot) in counted {
         for calls in &snapshot.calls {
@@ -85,12 +159,9 @@ fn waits(text: &mut String, counted: &[(u32, &Snapshot)]) {
         return;
     }
     let _ = writeln!(text, "longest waits         calls      time   longest  waited for");
-    let more = places.len().saturating_sub(WAITS);
-    for ((call, window, file, line), wait) in places.iter_mut().take(WAITS) {
-        let what = match window {
-            Some(window) => format!("{call}, window {window}"),
-            None => (*call).to_owned(),
-        };
+    let more = places.len().saturating_sub(most);
+    for (place, wait) in places.iter_mut().take(most) {
+        let what = what(place);
         let _ = writeln!(
             text,
             "  {what:<18}{:>7}{:>10}{:>10}  {}",
@@ -99,8 +170,7 @@ fn waits(text: &mut String, counted: &[(u32, &Snapshot)]) {
             duration(wait.longest.0),
             wait.awaited()
         );
-        let site = if file.is_empty() { String::new() } else { format!("at {file}:{line}, ") };
-        let _ = writeln!(text, "    {site}by {}", wait.waiters());
+        let _ = writeln!(text, "    {}by {}", site(place), wait.waiters());
     }
     if more > 0 {
         let _ = writeln!(text, "  and {more} more: --stats=FILE.json has all");
@@ -230,6 +300,7 @@ fn scaled(value: f64, units: &[(&str, f64)], step: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observe::open::Open;
     use crate::observe::snapshot::{Row, TargetCounts, WindowCounts};
 
     fn fence(line: u32, nanos: u64, waited_for: Vec<(u32, u64)>) -> CallCounts {
@@ -251,7 +322,8 @@ mod tests {
             |calls| Snapshot { elapsed: 10_000_000, complete: true, calls, ..Snapshot::default() };
         let first = rank(vec![fence(7, 9_000, vec![]), fence(70, 5_000_000, vec![(1, 4_900_000)])]);
         let second = rank(vec![fence(70, 40_000, vec![(0, 10)])]);
-        let text = summary(&[Some(first), Some(second), None]);
+        let ranks = [Some(first), Some(second), None];
+        let text = summary(&ranks.map(|snapshot| Counted { snapshot, ..Counted::default() }));
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("longshore: 2 of 3 ranks, 10.0 ms, 25 %"), "{text}");
         assert_eq!(lines[2], "  fence, window 3        20   5.04 ms   2.50 ms  rank 1: 97 %");
@@ -281,9 +353,44 @@ mod tests {
             merged: 1,
             ..Snapshot::default()
         };
-        let text = summary(&vec![Some(snapshot); 1000]);
-        assert!(text.lines().count() <= 24, "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let call = |line| OpenCall {
+            activity: crate::job::Activity::Fence.code(),
+            window: Some(3),
+            file: "src/halo.rs".to_owned(),
+            line,
+            awaited: Some(4095),
+            begin: Some(7),
+            thread: 0,
+        };
+        let open = Open { end: 1 << 40, calls: (0..5).map(call).collect() };
+        for open in [Open::default(), open] {
+            let counted = Counted { snapshot: Some(snapshot.clone()), open };
+            let text = summary(&vec![counted; 1000]);
+            assert!(text.lines().count() <= 24, "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
+    }
+
+    #[test]
+    fn calls_that_have_not_returned_come_first() {
+        let call = |line, awaited| OpenCall {
+            activity: crate::job::Activity::Fence.code(),
+            window: Some(3),
+            file: "src/halo.rs".to_owned(),
+            line,
+            awaited,
+            begin: (line > 0).then_some(1_000_000_000),
+            thread: 0,
+        };
+        let rank = |calls| Counted { snapshot: None, open: Open { end: 3_500_000_000, calls } };
+        let calls = [call(70, Some(2)), call(70, Some(2)), call(0, None)];
+        let ranks: Vec<Counted> = calls.into_iter().map(|call| rank(vec![call])).collect();
+        let text = summary(&ranks);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "longshore: 0 of 3 ranks, 2.50 s, 100 % of it in calls that may wait");
+        assert_eq!(lines[2], "  fence, window 3         2              2.50 s  rank 2");
+        assert_eq!(lines[3], "    at src/halo.rs:70, by ranks 0, 1");
+        assert_eq!(lines[4], "  fence, window 3         1                   -  unknown");
     }
 
     #[test]

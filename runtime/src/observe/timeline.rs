@@ -8,6 +8,7 @@ use std::path::Path;
 use prost::Message;
 
 use super::perfetto::{Annotation, BEGIN, END, Named, Packet, TrackEvent};
+use super::writer::NOT_RETURNED;
 
 /// The longest packet that is read. A trace has none that is longer.
 const LIMIT: u64 = 16 << 20;
@@ -57,6 +58,8 @@ pub struct Span {
     pub source: String,
     /// The rank for which the call waited longest.
     pub awaited: Option<u32>,
+    /// Whether the call hadn't returned when its rank ended, at `end`.
+    pub unfinished: bool,
 }
 
 impl Span {
@@ -212,8 +215,11 @@ impl Reading {
             _ => return,
         };
         let source = annotation(event, Named::Source).and_then(|it| it.interned_text);
+        let name = event.name.as_deref().unwrap_or_default();
+        let open = name.strip_suffix(NOT_RETURNED);
         spans.push(Span {
-            name: event.name.clone().unwrap_or_default(),
+            name: open.unwrap_or(name).to_owned(),
+            unfinished: open.is_some(),
             begin,
             end,
             window: number(event, Named::Window),

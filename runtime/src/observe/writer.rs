@@ -12,6 +12,7 @@ use prost::Message;
 use super::KINDS;
 use super::counters::ROUTES;
 use super::events::{Call, EPOCHS, Epoch, EpochKind, Event, Frame, Operation};
+use super::open::{Open, OpenCall};
 use super::perfetto::{
     Annotation, BEGIN, CLEARED, END, File, INSTANT, INTERNED, Interned, NAMES, Name, Named, Packet,
     Process, Text, Thread, Track, TrackEvent,
@@ -27,6 +28,12 @@ pub(crate) struct Clock {
     /// Nanoseconds by which that may be wrong.
     pub error: u64,
 }
+
+/// The first number of the source places of calls that haven't returned: ranks number fewer texts.
+const OPEN_SITES: u32 = 1 << 20;
+
+/// The end of the name of a call that hasn't returned.
+pub(super) const NOT_RETURNED: &str = ", not returned";
 
 /// The writer of one rank's events.
 pub(super) struct Writer {
@@ -112,6 +119,33 @@ impl Writer {
         }
         self.partial = rest.to_vec();
         Ok(())
+    }
+
+    /// Writes the calls in which the rank has ended, up to its end.
+    ///
+    /// # Errors
+    /// The packets can't be written.
+    pub(super) fn open(&mut self, open: &Open, out: &mut impl Write) -> io::Result<()> {
+        for (text, call) in (OPEN_SITES..).zip(&open.calls) {
+            self.open_call(text, call, open.end);
+        }
+        self.flush(out)
+    }
+
+    fn open_call(&mut self, text: u32, call: &OpenCall, end: u64) {
+        if call.line > 0 {
+            self.event(Event::Text(text, format!("{}:{}", call.file, call.line)));
+        }
+        let mut annotations = Vec::new();
+        annotations.extend(call.window.map(|it| Annotation::of_number(Named::Window, it.into())));
+        annotations.extend(source(if call.line > 0 { text } else { 0 }));
+        annotations.extend(call.awaited.map(|it| Annotation::of_number(Named::Awaited, it.into())));
+        // A rank that has ended within its first call may have named no thread.
+        let is_known = self.threads.contains(&call.thread);
+        let track = if is_known { self.thread(call.thread) } else { self.uuid(0) };
+        let begin = call.begin.unwrap_or(if self.last > 0 { self.last } else { end });
+        let name = format!("{}{NOT_RETURNED}", name(call.activity));
+        self.slice(name, "call", track, (begin, end), annotations);
     }
 
     /// Ends the rank's part of the trace. `dropped` is the number of events that had no room, and

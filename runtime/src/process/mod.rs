@@ -486,7 +486,8 @@ impl<'a> Timed<'a> {
 
 impl Drop for Timed<'_> {
     fn drop(&mut self) {
-        if self.observer.end() {
+        let is_ending = self.process.is_bereft() || self.process.check_job().is_err();
+        if self.observer.end(is_ending) {
             self.process.publish(false);
         }
     }

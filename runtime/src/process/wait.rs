@@ -150,7 +150,10 @@ impl Process {
             idle = 0;
             if found.is_none() {
                 if let Some(observer) = &self.observer {
-                    observer.slept(observed.0, observed.1, nap);
+                    if observer.slept(observed.0, observed.1, nap) {
+                        // The call may be the one in which the job hangs.
+                        self.publish(false);
+                    }
                     nap = (2 * nap).min(NAP);
                 }
                 let asleep: &mut Instant = asleep.get_or_insert_with(Instant::now);

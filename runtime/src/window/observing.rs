@@ -141,15 +141,50 @@ impl Observed {
         Some(())
     }
 
-    /// An operation is about to be carried out.
-    #[inline]
-    pub(super) fn begin(&self, parts: &Parts, operation: &Operation<'_>, caller: Caller) -> Begun {
+    /// The bytes of an operation.
+    #[inline(always)]
+    fn bytes(&self, operation: &Operation<'_>) -> u64 {
         let target_type = operation.target_type;
         let size = match self.last.get() {
             (id, size) if id == target_type.id() => size,
             _ => self.size(target_type),
         };
-        let bytes = size.wrapping_mul(u64::try_from(operation.count).unwrap_or(0));
+        size.wrapping_mul(u64::try_from(operation.count).unwrap_or(0))
+    }
+
+    /// The bytes of an operation that is only counted, after it.
+    #[inline(always)]
+    pub(super) fn untimed(&self, operation: &Operation<'_>) -> Option<u64> {
+        let bytes = self.bytes(operation);
+        (bytes < TIMED && !self.traces).then_some(bytes)
+    }
+
+    /// Counts an operation that is only counted.
+    #[inline(always)]
+    pub(super) fn count_next(
+        &self,
+        parts: &Parts,
+        operation: &Operation<'_>,
+        bytes: u64,
+        progress: Progress,
+    ) {
+        let route = match progress {
+            Progress::Started => Route::Message,
+            Progress::Accessed => Route::Rdma,
+            Progress::Done => {
+                let begun = Begun { bytes, time: 0, issued: 0 };
+                return self.end(parts, operation, begun, Some(progress));
+            }
+        };
+        let (target, kind) = (operation.target, operation.action.number());
+        let done = Done { kind, route, bytes, nanos: 0 };
+        self.counters.count(target as u32, || peer_of(parts, target), done);
+    }
+
+    /// An operation is about to be carried out.
+    #[inline]
+    pub(super) fn begin(&self, parts: &Parts, operation: &Operation<'_>, caller: Caller) -> Begun {
+        let bytes = self.bytes(operation);
         if !self.traces {
             let time = if bytes >= TIMED { observe::now() } else { 0 };
             return Begun { bytes, time, issued: 0 };

@@ -9,13 +9,26 @@ use crate::error::{Error, Result};
 use crate::job::Activity;
 use crate::observe::At;
 
-/// Waits until one more operation on a process may be in flight.
-pub(super) fn await_room(parts: &Parts, peer: u32) -> Result<()> {
-    let room = || parts.flight().has_room(peer);
-    match room() {
-        true => Ok(()),
-        false => await_network(parts, peer, |_| room().then_some(Ok(()))),
+/// Waits until one more operation on a process may be in flight. The operation counts as a call
+/// that may wait only if it waits for longer than a glance.
+pub(super) fn await_room(parts: &Parts, activity: Activity, peer: u32) -> Result<()> {
+    let (process, room) = (parts.process(), || parts.flight().has_room(peer));
+    if room() {
+        return Ok(());
     }
+    let mut poll = |state: &mut State, arming: bool| {
+        let outcome = room().then_some(Ok(()));
+        if outcome.is_none() && arming {
+            process.note_wait(Some(peer));
+            remark(parts);
+        }
+        outcome.or_else(|| state.gone(peer).map(Err))
+    };
+    if let Some(outcome) = process.glance(&mut poll) {
+        return outcome;
+    }
+    let at = At { peer: Some(peer), ..parts.at() };
+    process.observed(activity, at, || process.wait_longer(poll))
 }
 
 /// Says before a sleep which window waits, and at which source line under `--check`.

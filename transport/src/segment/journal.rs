@@ -11,6 +11,7 @@
 //!   12  dropped u32     events that had no room
 //!   16  current u32     the snapshot to read: 0 for none, 1 or 2
 //!   20  lengths u32[2]  the bytes of both snapshots
+//!  256  open calls      15 slots of 256 bytes, each with a length u32 and a description
 //! 4096  snapshot 1      2 MiB
 //!       snapshot 2      2 MiB
 //!       events          up to the end
@@ -22,10 +23,10 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::mapping::{self, Mapping};
-use super::{Range, SegmentError};
+use super::{OpenCalls, Range, SegmentError};
 use crate::atomics::{Acquire, Le32, Relaxed, Release};
 
-const MAGIC: u32 = 0x314a_534c;
+const MAGIC: u32 = 0x324a_534c;
 const SNAPSHOTS: u64 = 4096;
 
 /// The most bytes of a snapshot.
@@ -95,6 +96,15 @@ impl Journal {
     /// What the rank is to record.
     pub fn wants(&self) -> u32 {
         self.word(4).load(Relaxed)
+    }
+
+    /// The calls that the threads of the rank are in, which they note without a lock.
+    ///
+    /// # Errors
+    /// Those of [`create`](Journal::create).
+    pub fn open_calls(&self) -> Result<OpenCalls, SegmentError> {
+        let first_page = Range { offset: 0, len: SNAPSHOTS };
+        Ok(OpenCalls::new(Mapping::new(self.object.as_fd(), first_page)?))
     }
 
     /// Appends an event. Returns false, and counts the event as dropped, if there is no room.

@@ -12,6 +12,7 @@ mod job;
 mod journal;
 mod layout;
 mod mapping;
+mod open_calls;
 mod ranges;
 #[doc(hidden)]
 pub mod state;
@@ -27,6 +28,7 @@ pub use job::{Cause, JobState, Note, RankState};
 pub use journal::Journal;
 pub use layout::{GRANULE, Geometry, MAX_RANKS, MAX_SIMULATED_RANKS};
 pub use mapping::Mapping;
+pub use open_calls::{CallSlot, OpenCalls};
 
 pub(crate) use job::{ring_armed, ring_waiting};
 use layout::{Header, RankBlock, Remark};

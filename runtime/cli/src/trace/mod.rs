@@ -132,10 +132,19 @@ fn text(name: &str, timeline: &Timeline, waits: &[Wait<'_>]) -> String {
         let _ = writeln!(
             text,
             "{from:>10}{rank:>6}  {what:<19}{took:>9}{awaited:>10}  {}",
-            span.source
+            place(span)
         );
     }
     text
+}
+
+/// The source place of a call, and whether it hasn't returned.
+fn place(span: &Span) -> String {
+    match (span.unfinished, span.source.as_str()) {
+        (false, source) => source.to_owned(),
+        (true, "") => "not returned".to_owned(),
+        (true, source) => format!("{source}, not returned"),
+    }
 }
 
 /// The time of a rank in calls that may wait.

@@ -1,6 +1,7 @@
 //! Counters and traces of jobs.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -8,10 +9,11 @@ use std::time::Duration;
 use longshore::job::env;
 use longshore::observe::timeline::{RankLine, Timeline};
 use longshore::{Info, LockType, Op, Window};
+use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 
 use super::role;
-use super::support::{Finished, run};
+use super::support::{Finished, run, start};
 
 /// The time for which rank 1 is late.
 const LATE: Duration = Duration::from_millis(300);
@@ -43,7 +45,7 @@ pub fn late() {
     window.fence(|_| Ok(())).unwrap();
     if world.rank() == 1 && std::env::var_os("DIES").is_some() {
         // It dies within its own work, after what it has recorded.
-        nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).unwrap();
+        nix::sys::signal::raise(Signal::SIGKILL).unwrap();
     }
     world.barrier().unwrap();
     window.free().unwrap();
@@ -72,6 +74,26 @@ pub fn flushes() {
     rank.finalize().unwrap();
 }
 
+/// Rank 1 never comes to the fence that the others make after a put. If there is a file GATE, it
+/// dies.
+pub fn hangs() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), Info::default());
+    let mut window = Window::allocate(world, 8, 1, &info).unwrap();
+    let byte = rank.type_of::<u8>().unwrap();
+    if world.rank() == 1 {
+        let gate = std::env::var_os("GATE").unwrap();
+        while !PathBuf::from(&gate).exists() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        nix::sys::signal::raise(Signal::SIGKILL).unwrap();
+    }
+    let shared = LockType::Shared;
+    window.lock(2, shared, |epoch| epoch.put(&[1u8], 2, 0, 1, &byte)).unwrap();
+    window.fence(|_| Ok(())).unwrap(); // hangs
+    panic!("a rank is missing");
+}
+
 /// A file of this process.
 fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
@@ -86,6 +108,12 @@ fn json(path: &PathBuf) -> Value {
     let report = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     fs::remove_file(path).unwrap();
     report
+}
+
+/// The line of this file that has a text.
+fn line_of(text: &str) -> u64 {
+    let lines: Vec<&str> = include_str!("observed.rs").lines().collect();
+    lines.iter().position(|line| line.contains(text)).unwrap() as u64 + 1
 }
 
 /// The calls of a name in the report on a rank.
@@ -169,15 +197,11 @@ fn the_longest_wait_has_its_source_line_and_the_late_rank() {
     let stats = format!("--stats={}", path.display());
     run_late(&["-n", "3", &stats]).expect(0, &[]);
     let report = json(&path);
-    let line = |text: &str| {
-        let lines: Vec<&str> = include_str!("observed.rs").lines().collect();
-        lines.iter().position(|line| line.contains(text)).unwrap() as u64 + 1
-    };
     for rank in [0, 2] {
         let fences = calls(&report["ranks"][rank], "fence");
         let [fence] = fences[..] else { panic!("{report:#}") };
         assert!(fence["file"].as_str().unwrap().ends_with("observed.rs"), "{fence}");
-        assert_eq!(fence["line"].as_u64(), Some(line("window.fence(|_| Ok(())).unwrap()")));
+        assert_eq!(fence["line"].as_u64(), Some(line_of("window.fence(|_| Ok(())).unwrap();")));
         assert!(fence["longest_ns"].as_u64() >= Some(LATE.as_nanos() as u64 / 2), "{fence}");
         assert_eq!(fence["waited_for"][0]["rank"], 1, "{fence}");
     }
@@ -231,6 +255,111 @@ fn the_trace_of_a_killed_rank_has_what_it_did() {
     let last = killed.calls.iter().max_by_key(|call| call.end).unwrap();
     assert_eq!(last.name, "fence");
     assert!(waited_for_rank_1(&timeline.ranks[0]), "{:?}", timeline.ranks[0]);
+}
+
+/// What ends a job that hangs.
+#[derive(Clone, Copy)]
+enum End {
+    Timeout,
+    Kill,
+    Crash,
+}
+
+/// Runs a job until the watchdog reports calls, and then to its end. Returns its counters and its
+/// trace.
+fn hang(name: &str, options: &[&str], reported: &[&str], end: End) -> (Value, Timeline) {
+    let [report, trace, gate] = ["json", "trace", "gate"].map(|end| file(&format!("{name}.{end}")));
+    let stats = format!("--stats={}", report.display());
+    let watched = format!("GATE={}", gate.display());
+    let common = ["--watchdog", "0.3", "--stacks=off", "-x", &watched, &stats, "--trace"];
+    let words = [&common[..], &[trace.to_str().unwrap()], options].concat();
+    let words = words.into_iter().map(str::to_owned).chain(role(name));
+    let mut run = start(&words.collect::<Vec<_>>());
+    let mut missing = reported.to_vec();
+    let mut lines = BufReader::new(run.child.stderr.take().unwrap()).lines();
+    while !missing.is_empty() {
+        let line = lines.next().unwrap_or_else(|| panic!("no report of {missing:?}")).unwrap();
+        missing.retain(|call| !line.contains(call));
+    }
+    let status = match end {
+        End::Timeout => 124,
+        End::Kill => {
+            kill(run.pid(), Signal::SIGTERM).unwrap();
+            143
+        }
+        End::Crash => {
+            fs::write(&gate, "").unwrap();
+            137
+        }
+    };
+    // The launcher may have more to say.
+    let rest = thread::spawn(move || lines.for_each(drop));
+    assert_eq!(run.finish().status, status);
+    rest.join().unwrap();
+    let timeline = Timeline::read(&trace).unwrap();
+    fs::remove_file(trace).unwrap();
+    _ = fs::remove_file(gate);
+    (json(&report), timeline)
+}
+
+#[test]
+fn the_call_in_which_a_job_hangs_is_reported_as_not_returned() {
+    let hosts = ["--host", "1:3", "--start", "env -i nice -n"];
+    let on_a_host = [&hosts[..], &["-n", "3", "--timeout", "9"]].concat();
+    let cases: [(&[&str], End); 4] = [
+        (&["-n", "3", "--timeout", "6"], End::Timeout),
+        (&on_a_host, End::Timeout),
+        (&["-n", "3"], End::Kill),
+        (&["-n", "3"], End::Crash),
+    ];
+    let fences = ["rank 0: in a fence", "rank 2: in a fence"];
+    for (options, end) in cases {
+        let (report, timeline) = hang("hangs", options, &fences, end);
+        for rank in [0, 2] {
+            let counted = &report["ranks"][rank];
+            let unfinished = counted["unfinished"].as_array().unwrap();
+            let [fence] = &unfinished[..] else { panic!("{report:#}") };
+            let expected = (&Value::from("fence"), &Value::from(1), &Value::from(1));
+            assert_eq!((&fence["call"], &fence["window"], &fence["waited_for"]), expected);
+            assert!(fence["file"].as_str().unwrap().ends_with("observed.rs"), "{fence}");
+            assert_eq!(fence["line"].as_u64(), Some(line_of("// hangs")));
+            assert!(fence["time_ns"].as_u64() > Some(0), "{fence}");
+            // It counted while it waited.
+            assert!(calls(counted, "fence").is_empty(), "{report:#}");
+            let windows = counted["windows"].as_array().unwrap();
+            assert_eq!(windows[0]["targets"][0]["operations"][0]["count"], 1, "{report:#}");
+
+            let line = &timeline.ranks[rank];
+            let open: Vec<_> = line.calls.iter().filter(|call| call.unfinished).collect();
+            let [fence] = open[..] else { panic!("{line:?}") };
+            assert_eq!((fence.name.as_str(), fence.window), ("fence", Some(1)));
+            assert!(fence.source.ends_with(&format!("observed.rs:{}", line_of("// hangs"))));
+            assert!(waited_for_rank_1(line) && line.cut && fence.nanos() > 0, "{line:?}");
+        }
+        assert_eq!(report["ranks"][1]["unfinished"], Value::Array(Vec::new()), "{report:#}");
+    }
+}
+
+#[test]
+fn a_put_that_waits_for_room_is_reported_as_not_returned() {
+    let options = ["-n", "2", "--route", "message", "--progress", "off"];
+    let (report, _) = hang("full", &options, &["rank 0: in a put"], End::Kill);
+    let unfinished = &report["ranks"][0]["unfinished"];
+    let line = unfinished[0]["file"].as_str().unwrap();
+    assert!(line.ends_with("roles.rs"), "{unfinished}");
+    assert_eq!((&unfinished[0]["call"], &unfinished[0]["waited_for"]), (&"put".into(), &1.into()));
+}
+
+#[test]
+fn the_summary_begins_with_calls_that_have_not_returned() {
+    let options = ["-n", "2", "--timeout", "3", "--stacks=off", "--stats"].map(str::to_owned);
+    let finished = run(&[options.to_vec(), role("barrier")].concat());
+    assert_eq!(finished.status, 124);
+    let lines: Vec<&str> = finished.stderr.lines().collect();
+    let at = lines.iter().position(|line| line.starts_with("not returned ")).unwrap();
+    assert!(lines[at + 1].starts_with("  barrier ") && lines[at + 1].ends_with("  rank 0"));
+    assert!(lines[at + 2].ends_with(", by rank 1"), "{lines:?}");
+    assert!(lines[at + 2].contains("roles.rs:"), "{lines:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The roles that the ranks play.
 
+use std::io::Read;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -102,6 +103,21 @@ pub fn circle() {
         (0..2).for_each(|_| world.send(&[0u8], 1, 8).unwrap());
     }
     world.recv(&mut [0u8], last, 7).unwrap();
+}
+
+/// Rank 1 receives twice, and rank 0 sends for each byte of its standard input.
+pub fn stalls() {
+    let rank = longshore::init().unwrap();
+    let world = rank.world();
+    for _ in 0..2 {
+        if world.rank() == 0 {
+            std::io::stdin().read_exact(&mut [0u8]).unwrap();
+            world.send(&[0u8], 1, 7).unwrap();
+        } else {
+            world.recv(&mut [0u8], 0, 7).unwrap();
+        }
+    }
+    rank.finalize().unwrap();
 }
 
 /// All ranks put to the same bytes of rank 0 without an order: a conflict (rule 23).

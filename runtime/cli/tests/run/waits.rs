@@ -1,6 +1,6 @@
 //! Ranks that wait for each other, and windows that are left over.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -22,7 +22,8 @@ fn a_timeout_ends_the_job() {
 /// numbers. Reports about ranks that are still starting don't count. With a long `patience`, ranks
 /// have said more about their calls, which is left out otherwise.
 fn stuck(patience: &str, options: &[&str], name: &str, expected: &[&str]) {
-    let options = [&["--watchdog", patience, "--timeout", "60"], options].concat();
+    let common = ["--watchdog", patience, "--timeout", "60", "--stacks=timeout"];
+    let options = [&common, options].concat();
     let options: Vec<_> = options.into_iter().map(str::to_owned).collect();
     let mut run = start(&[options, role(name)].concat());
     let without_time = |line: &str| match line.split_once(" for ") {
@@ -230,6 +231,34 @@ fn a_report_of_the_watchdog_shows_the_stacks_of_all_ranks() {
     }
     kill(run.pid(), Signal::SIGTERM).unwrap();
     assert_eq!(run.finish().status, 143);
+}
+
+/// The job goes on, so its ranks are stopped once.
+#[test]
+fn the_first_report_of_the_watchdog_shows_stacks_without_being_asked() {
+    let options = ["-n", "2", "--watchdog", "0.3", "--timeout", "60"].map(str::to_owned);
+    let mut run = start(&[options.to_vec(), role("stalls")].concat());
+    let mut stdin = run.child.stdin.take().unwrap();
+    let expected = if has_debugger() { 2 } else { 1 };
+    let (mut reports, mut shown, mut is_over) = (0, 0, false);
+    for line in BufReader::new(run.child.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        assert!(!line.contains("the job took"), "{reports} reports, {shown} stacks");
+        let is = |start: &str| line.starts_with(&format!("longshore: {start}"));
+        let is_report = is("no progress for ");
+        let are_shown = is("stacks of rank ") || is("gdb, or eu-stack");
+        reports += u32::from(is_report);
+        shown += u32::from(are_shown);
+        // A debugger may take too long on a busy machine.
+        let ends = are_shown && shown == expected || is("no stacks in time of ranks: ");
+        if ends || is_report && is_over {
+            // Rank 0 may have both bytes already, and have left.
+            _ = stdin.write_all(b"x");
+        }
+        is_over |= ends;
+    }
+    assert!(is_over && shown <= expected && reports >= 2, "{reports} reports, {shown} stacks");
+    assert_eq!(run.finish().status, 0);
 }
 
 #[test]

@@ -21,6 +21,26 @@ const BRIEF_TRACING: Duration = Duration::from_secs(10);
 /// The most ranks whose stacks are read if nobody asked for them.
 const TRACED: usize = 16;
 
+/// The stacks that the watchdog's first report has without being asked for them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unasked {
+    /// There was no report.
+    Not,
+    /// Debuggers read them, until this time at the latest.
+    Until(Instant),
+    /// Later reports have none.
+    Over,
+}
+
+impl Unasked {
+    fn until(self) -> Option<Instant> {
+        match self {
+            Unasked::Until(until) => Some(until),
+            Unasked::Not | Unasked::Over => None,
+        }
+    }
+}
+
 impl Supervisor<'_> {
     /// The time until something is due that no descriptor reports.
     pub(super) fn time_left(&self) -> PollTimeout {
@@ -28,7 +48,8 @@ impl Supervisor<'_> {
             Phase::Running => {
                 let postponed = self.postponed.iter().map(|failure| failure.until);
                 let look = self.watchdog.as_ref().and_then(Watchdog::next);
-                self.deadline.into_iter().chain(look).chain(postponed).min()
+                let stacks = self.unasked.until();
+                self.deadline.into_iter().chain(look).chain(stacks).chain(postponed).min()
             }
             Phase::Tracing(at) | Phase::Leaving(at) | Phase::Ending(at) | Phase::Killed(at) => {
                 Some(at)
@@ -53,7 +74,7 @@ impl Supervisor<'_> {
                 self.say(&format!("the job took longer than {seconds} s; ending {living}"));
                 match self.job.patience.stacks {
                     Stacks::Off => self.end(),
-                    Stacks::Timeout => {
+                    Stacks::Timeout | Stacks::Hang => {
                         self.ask_for_some_stacks();
                         self.phase = Phase::Tracing(now + BRIEF_TRACING);
                     }
@@ -66,6 +87,9 @@ impl Supervisor<'_> {
             Phase::Tracing(until) if until <= now || self.untraced().next().is_none() => {
                 self.name_untraced();
                 self.end();
+            }
+            Phase::Running if self.unasked.until().is_some_and(|until| until <= now) => {
+                self.end_unasked();
             }
             Phase::Running if self.is_look_due(now) => self.look(now),
             Phase::Leaving(end) if end <= now => self.end_leavers(),
@@ -97,8 +121,25 @@ impl Supervisor<'_> {
         let Some(watchdog) = &mut self.watchdog else { return };
         let report = watchdog.look(now, &notes, |rank| self.stations.remarked(rank));
         report.iter().for_each(|line| self.say(line));
-        if self.job.patience.stacks == Stacks::All && !report.is_empty() {
-            self.ask_for_all_stacks();
+        match (self.job.patience.stacks, self.unasked) {
+            _ if report.is_empty() => {}
+            (Stacks::All, _) => self.ask_for_all_stacks(),
+            (Stacks::Hang, Unasked::Not) => {
+                self.ask_for_some_stacks();
+                self.unasked = Unasked::Until(now + BRIEF_TRACING);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the debuggers that nobody asked for: the job may go on, and they have stopped its ranks
+    /// for long enough.
+    fn end_unasked(&mut self) {
+        self.unasked = Unasked::Over;
+        if self.untraced().next().is_some() {
+            self.name_untraced();
+            self.stations.act_all(&Command::EndStacks);
+            self.ranks.iter_mut().for_each(|rank| rank.untraced = false);
         }
     }
 

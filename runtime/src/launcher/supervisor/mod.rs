@@ -29,6 +29,7 @@ use super::watchdog::Watchdog;
 use super::{Error, Job};
 use crate::observe::Gatherer;
 use ends::{Postponed, status_of};
+use hangs::Unasked;
 use stations::{StationSource, Stations};
 
 /// The time that agents have to report that their ranks are killed, and again to end themselves.
@@ -58,6 +59,7 @@ pub(super) struct Supervisor<'a> {
     status: Option<u8>,
     deadline: Option<Instant>,
     watchdog: Option<Watchdog>,
+    unasked: Unasked,
     /// What the ranks have recorded.
     gatherer: Gatherer,
     /// The last signal that asks for an end, and its time.

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use longshore_transport::segment::Geometry;
 
+use super::hangs::Unasked;
 use super::stations::Stations;
 use super::{Input, Phase, Rank, Supervisor};
 use crate::job::Secret;
@@ -61,6 +62,7 @@ impl<'a> Supervisor<'a> {
             status: None,
             deadline: patience.timeout.and_then(|timeout| now.checked_add(timeout)),
             watchdog: patience.watchdog.map(|patience| Watchdog::new(size, patience, now)),
+            unasked: Unasked::Not,
             gatherer,
             interrupted: None,
         };

@@ -20,6 +20,7 @@ use crate::window::check::check;
 use crate::window::claim;
 use crate::window::lane::{Called, Coming, Lane, Value};
 use crate::window::memo::Key;
+use crate::window::observed::Observed;
 use crate::window::observing;
 use crate::window::operation::{Action, Holders, Operation, Side};
 use crate::window::path::{self, Progress, fast, paged};
@@ -471,9 +472,13 @@ impl Core {
     #[inline(always)]
     #[track_caller]
     pub(in crate::window) fn operate(&self, operation: Operation<'_>) -> Result<()> {
-        match self.parts.observed() {
-            None => self.attempt(&operation, Location::caller()).map(drop),
-            Some(_) => self.operate_observed(&operation),
+        let caller = Location::caller();
+        let Some(observed) = self.parts.observed() else {
+            return self.attempt(&operation, caller).map(drop);
+        };
+        match observed.untimed(&operation) {
+            Some(bytes) => self.operate_untimed(observed, &operation, bytes, caller),
+            None => self.operate_timed(&operation, caller),
         }
     }
 
@@ -490,12 +495,37 @@ impl Core {
         }
     }
 
-    /// An operation of a window whose operations are counted.
+    /// An operation of these bytes that is only counted, after it. Inlined as the other attempt is:
+    /// each caller knows which operands there are.
+    #[inline(always)]
+    fn operate_untimed(
+        &self,
+        observed: &Observed,
+        operation: &Operation<'_>,
+        bytes: u64,
+        caller: Caller,
+    ) -> Result<()> {
+        let Some(progress) = path::again(&self.parts, operation, None) else {
+            return self.issue_observed(operation, caller);
+        };
+        if progress != Progress::Done {
+            self.note_site(operation.target, caller);
+        }
+        observed.count_next(&self.parts, operation, bytes, progress);
+        Ok(())
+    }
+
+    /// An operation whose time is taken.
     #[inline(never)]
-    #[track_caller]
-    fn operate_observed(&self, operation: &Operation<'_>) -> Result<()> {
-        let caller = Location::caller();
+    fn operate_timed(&self, operation: &Operation<'_>, caller: Caller) -> Result<()> {
         self.counted(operation, caller, || self.attempt(operation, caller)).map(drop)
+    }
+
+    /// An operation that the memo doesn't know, of a window whose operations are counted.
+    #[inline(never)]
+    fn issue_observed(&self, operation: &Operation<'_>, caller: Caller) -> Result<()> {
+        let issue = || self.issue(*operation, Holders::lenders(), None, caller);
+        self.counted(operation, caller, issue).map(drop)
     }
 
     /// Issues an operation, and lets the observer count it if there is one.

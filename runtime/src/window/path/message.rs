@@ -41,7 +41,7 @@ pub(super) fn carry_out(
             return Ok(Progress::Done);
         }
     }
-    await_room(parts, target.peer)?;
+    await_room(parts, action.activity(), target.peer)?;
     let mut engine = process.engine();
     let state = engine.state();
     if let Some(gone) = state.gone(target.peer) {

@@ -13,6 +13,7 @@ use shipable::{Partial, Program};
 use super::{Progress, message};
 use crate::engine::Ticket;
 use crate::error::{ErrorKind, Result, conversion};
+use crate::job::Activity;
 use crate::origin::Elementwise;
 use crate::window::flight::Pace;
 use crate::window::memo::Frame;
@@ -229,7 +230,11 @@ fn start_lent(
     access: Access,
     place: &RemoteMemory<'_>,
 ) -> Result<()> {
-    await_room(parts, place.peer)?;
+    let activity = match access {
+        Access::Read => Activity::Get,
+        Access::Write => Activity::Put,
+    };
+    await_room(parts, activity, place.peer)?;
     parts.flight().lend();
     let (account, mut transfer) = ((parts.id(), &**parts.flight().ledger()), Some(transfer));
     await_network(parts, place.peer, |state| {
