@@ -107,7 +107,9 @@ impl Recording {
     }
 
     /// Most jobs that are observed only count frames, which takes a few instructions. A call of
-    /// its own, so that the paths of other jobs have no more than a branch.
+    /// its own, so that the paths of other jobs have no more than a branch. Cold, since the paths
+    /// would save registers for it otherwise.
+    #[cold]
     #[inline(never)]
     fn record<const SENT: bool>(&mut self, peer: u32, frame: &[u8]) {
         let observer = self.observer.as_mut().filter(|_| !self.looks_inside);

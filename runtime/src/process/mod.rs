@@ -478,6 +478,8 @@ struct Timed<'a> {
 }
 
 impl<'a> Timed<'a> {
+    #[cold]
+    #[inline(never)]
     fn new(process: &'a Process, observer: &'a Observer, activity: Activity, at: At) -> Timed<'a> {
         observer.begin(activity, at);
         Timed { process, observer }
@@ -485,6 +487,9 @@ impl<'a> Timed<'a> {
 }
 
 impl Drop for Timed<'_> {
+    // Not inlined, since most jobs aren't observed.
+    #[cold]
+    #[inline(never)]
     fn drop(&mut self) {
         let is_ending = self.process.is_bereft() || self.process.check_job().is_err();
         if self.observer.end(is_ending) {

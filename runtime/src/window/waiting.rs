@@ -9,13 +9,20 @@ use crate::error::{Error, Result};
 use crate::job::Activity;
 use crate::observe::At;
 
-/// Waits until one more operation on a process may be in flight. The operation counts as a call
-/// that may wait only if it waits for longer than a glance.
+/// Waits until one more operation on a process may be in flight.
+#[inline]
 pub(super) fn await_room(parts: &Parts, activity: Activity, peer: u32) -> Result<()> {
-    let (process, room) = (parts.process(), || parts.flight().has_room(peer));
-    if room() {
-        return Ok(());
+    match parts.flight().has_room(peer) {
+        true => Ok(()),
+        false => await_end(parts, activity, peer),
     }
+}
+
+/// Waits until an operation on a process has ended. The next one counts as a call that may wait
+/// only if it waits for longer than a glance.
+#[cold]
+fn await_end(parts: &Parts, activity: Activity, peer: u32) -> Result<()> {
+    let (process, room) = (parts.process(), || parts.flight().has_room(peer));
     let mut poll = |state: &mut State, arming: bool| {
         let outcome = room().then_some(Ok(()));
         if outcome.is_none() && arming {
