@@ -186,18 +186,7 @@ impl Control {
     /// lock is granted at once.
     #[inline]
     pub(crate) fn claim(&self, owner: u32, user: User, sharing: Sharing) -> Claim {
-        self.requested(owner, user, sharing, self.request(owner, user, sharing))
-    }
-
-    /// The claim of a request, which is polled once.
-    pub(crate) fn requested(
-        &self,
-        owner: u32,
-        user: User,
-        sharing: Sharing,
-        requested: Result<u32, u32>,
-    ) -> Claim {
-        let mut claim = Claim::requested(user, sharing, requested);
+        let mut claim = self.lock(owner).claim(user, sharing, |user| self.wake(owner, user));
         self.poll(owner, &mut claim, false);
         claim
     }

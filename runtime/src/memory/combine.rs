@@ -81,12 +81,11 @@ impl Span {
         room: Option<*mut u8>,
         bytes: u64,
     ) -> Option<()> {
-        let [operands, room] = [Some(operands), room]
-            .map(|place| place.map(|start| Span { start, len: bytes, origin: 0 }));
+        let span = |start| Span { start, len: bytes, origin: 0 };
         let mut there = self.part_at(at, bytes)?.view_mut()?;
-        let operands = operands?.view()?;
+        let operands = span(operands).view()?;
         if let Some(room) = room {
-            room.copy_run(0, self, at, bytes).then_some(())?;
+            span(room).copy_run(0, self, at, bytes).then_some(())?;
         }
         combiner.combine(operands, &mut there, bytes).ok()
     }

@@ -56,19 +56,18 @@ impl Span {
     }
 
     /// `len` bytes of the memory, from byte `start` on; `None` if it ends before.
+    #[inline(always)]
     pub(crate) fn part(&self, start: u64, len: u64) -> Option<Span> {
-        let is_in = start.checked_add(len)? <= self.len;
-        let first = self.start.wrapping_add(usize::try_from(start).ok()?);
-        is_in.then_some(Span { start: first, len, origin: 0 })
+        let is_in = start <= self.len && len <= self.len - start;
+        // A number within the memory fits.
+        is_in.then_some(Span { start: self.start.wrapping_add(start as usize), len, origin: 0 })
     }
 
     /// `len` bytes of the memory, from displacement `at` on; `None` if it doesn't have them.
     #[inline(always)]
     pub(super) fn part_at(self, at: i64, len: u64) -> Option<Span> {
         // A negative place is a number above every length.
-        let at = self.origin.checked_add(at)? as u64;
-        let is_in = at <= self.len && len <= self.len - at;
-        is_in.then_some(Span { start: self.start.wrapping_add(at as usize), len, origin: 0 })
+        self.part(self.origin.checked_add(at)? as u64, len)
     }
 
     /// The address of its first byte.

@@ -97,6 +97,8 @@ impl Gatherer {
         record: Record,
         host: Option<(&str, Clock)>,
     ) -> io::Result<()> {
+        let (name, clock) = host.unzip();
+        let new_writer = || Writer::new(rank, name, clock.unwrap_or_default());
         match record {
             Record::Snapshot(bytes) => {
                 self.ranks[rank as usize].snapshot = Snapshot::decode(&bytes).ok();
@@ -105,17 +107,13 @@ impl Gatherer {
             Record::Open(_) if self.ranks[rank as usize].is_complete() => {}
             Record::Open(open) => {
                 if let (Some((_, out)), false) = (&mut self.trace, open.calls.is_empty()) {
-                    let (name, clock) = host.unzip();
-                    let new = || Writer::new(rank, name, clock.unwrap_or_default());
-                    self.writers.entry(rank).or_insert_with(new).open(&open, out)?;
+                    self.writers.entry(rank).or_insert_with(new_writer).open(&open, out)?;
                 }
                 self.ranks[rank as usize].open = open;
             }
             Record::Events(bytes) => {
                 let Some((_, out)) = &mut self.trace else { return Ok(()) };
-                let (name, clock) = host.unzip();
-                let new = || Writer::new(rank, name, clock.unwrap_or_default());
-                self.writers.entry(rank).or_insert_with(new).events(&bytes, out)?;
+                self.writers.entry(rank).or_insert_with(new_writer).events(&bytes, out)?;
             }
             Record::Dropped(dropped) => {
                 self.dropped += u64::from(dropped);

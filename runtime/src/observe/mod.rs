@@ -239,8 +239,8 @@ impl Observer {
 
     /// Counts the call of which another one shows that the job has gone on after it.
     fn settle(&self, ongoing: &mut Option<Ongoing>) {
-        let over = ongoing.as_ref().and_then(|last| last.over);
-        if let (Some(over), Some(last)) = (over, ongoing.take_if(|_| over.is_some())) {
+        let Some(over) = ongoing.as_ref().and_then(|last| last.over) else { return };
+        if let Some(last) = ongoing.take() {
             self.returned(over, last);
         }
     }

@@ -107,7 +107,8 @@ fn claim_later(
     requested: std::result::Result<u32, u32>,
 ) -> Result<Access> {
     let control = parts.peers().control();
-    let claim = control.requested(target.rank, user(parts), sharing, requested);
+    let mut claim = Claim::requested(user(parts), sharing, requested);
+    control.poll(target.rank, &mut claim, false);
     match claim.ticket() {
         Some(ticket) if !parts.process().is_bereft() => Ok(claimed(parts, target, sharing, ticket)),
         _ => await_claim(parts, target, claim),
