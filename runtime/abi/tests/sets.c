@@ -214,7 +214,7 @@ static void made(void) {
   FAILS(MPI_ERR_COMM, MPI_Comm_rank(MPI_COMM_NULL, &rank));
   FAILS(MPI_ERR_COMM, MPI_Comm_set_name(MPI_COMM_NULL, "none"));
   FAILS(MPI_ERR_COMM, MPI_Comm_get_info(MPI_COMM_NULL, &used));
-  FAILS(MPI_ERR_COMM, MPI_Comm_remote_group(MPI_COMM_WORLD, &world));
+  FAILS(MPI_ERR_COMM, MPI_Comm_remote_group(MPI_COMM_WORLD, &mine));
   FAILS(MPI_ERR_GROUP, MPI_Comm_create(MPI_COMM_SELF, MPI_GROUP_NULL, &comm));
   FAILS(MPI_ERR_GROUP, MPI_Comm_create_group(MPI_COMM_SELF, MPI_GROUP_NULL, 0, &comm));
   FAILS(MPI_ERR_TAG, MPI_Comm_create_group(MPI_COMM_WORLD, world, -1, &comm));

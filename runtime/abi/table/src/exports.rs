@@ -119,7 +119,8 @@ fn body(out: &mut String, function: &Function, width: Width) {
         [one] => one.clone(),
         several => format!("({})", several.join(", ")),
     };
-    put(out, format_args!("        let {bound} = {place}({})?;\n", arguments.join(", ")));
+    let call = format!("{place}({})", arguments.join(", "));
+    put(out, format_args!("        let {bound} = {call}{}?;\n", or_null(&results)));
     for (at, parameter) in results.iter().enumerate() {
         if parameter.is_large_only() && width == Width::Int {
             put(out, format_args!("        let _ = r{at};\n"));
@@ -132,6 +133,20 @@ fn body(out: &mut String, function: &Function, width: Width) {
         put(out, format_args!("        arg::put({name}_at, {name});\n"));
     }
     put(out, format_args!("        Ok(())\n    }})\n"));
+}
+
+/// What a call that fails does: the handles that it would have returned become null, so that a
+/// program that goes on has no undefined ones.
+fn or_null(results: &[&Parameter]) -> String {
+    let null = |parameter: &&Parameter| {
+        let null = parameter.kind().null()?;
+        Some(format!("arg::put({}, crate::constants::{null});", parameter.name()))
+    };
+    let nulls: Vec<String> = results.iter().filter_map(null).collect();
+    match nulls.is_empty() {
+        true => String::new(),
+        false => format!(".inspect_err(|_| {{ {} }})", nulls.join(" ")),
+    }
 }
 
 /// The object whose error handler gets the function's errors.

@@ -105,6 +105,15 @@ impl Kind {
         HANDLES.iter().find(|row| row.0 == self.name).map(|row| row.2)
     }
 
+    /// The name of the null handle of a kind of handle, without `MPI_`.
+    pub(crate) fn null(&self) -> Option<String> {
+        let object = match self.object()? {
+            "Type" => "DATATYPE".to_owned(),
+            object => object.to_uppercase(),
+        };
+        Some(format!("{object}_NULL"))
+    }
+
     /// Whether a parameter of this kind gives its function a version with large counts.
     pub fn has_large(&self) -> bool {
         self.name.starts_with("cfn:")
