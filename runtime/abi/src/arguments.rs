@@ -78,29 +78,36 @@ impl Side {
     /// Refuses data that lie where the result goes (MPI-5.0 section 6.2): elements without gaps
     /// that overlap, or elements of one type from one address on. Programs that mean MPI_IN_PLACE
     /// give such buffers.
-    fn check_apart(&self, room: &Side, are_whole: bool) -> Result<()> {
+    fn check_apart(&self, room: &Side) -> Result<()> {
         let overlaps = match (self.bytes(), room.bytes()) {
-            (Some(data), Some(room)) if are_whole => data.start < room.end && room.start < data.end,
+            (Some(data), Some(room)) => overlap(&data, &room),
             _ => self.begins_like(room),
         };
-        if !overlaps {
-            return Ok(());
-        }
+        if overlaps { Err(self.lies_in(room)) } else { Ok(()) }
+    }
+
+    fn lies_in(&self, room: &Side) -> Fault {
         let [data, room] = [self, room].map(|side| side.buffer.address());
         let what = format!(
             "the data at {data:p} lie where the result goes, at {room:p}: use MPI_IN_PLACE, or buffers apart"
         );
-        Err(Fault::new(Class::Buffer, what))
+        Fault::new(Class::Buffer, what)
     }
 
-    /// The addresses of the elements, if there are no gaps between them. The elements of a buffer
-    /// at MPI_BOTTOM are where their types say.
+    /// The addresses of the elements, if there are no gaps between them.
     fn bytes(&self) -> Option<Range<i64>> {
+        self.bytes_of(&(0..self.count))
+    }
+
+    /// The addresses of some of the elements, if there are no gaps between them. The elements of a
+    /// buffer at MPI_BOTTOM are where their types say.
+    fn bytes_of(&self, elements: &Range<i64>) -> Option<Range<i64>> {
         let bounds = self.datatype.committed().ok()?.bounds();
-        let start = self.buffer.address().addr() as i64;
         let is_dense = bounds.lb == 0 && bounds.size == bounds.extent();
-        let end = start.checked_add(bounds.size.checked_mul(self.count)?)?;
-        (is_dense && start != 0 && start < end).then_some(start..end)
+        let first = self.buffer.address().addr() as i64;
+        let at = |element: i64| first.checked_add(bounds.size.checked_mul(element)?);
+        let (start, end) = (at(elements.start)?, at(elements.end)?);
+        (is_dense && first != 0).then_some(start..end)
     }
 
     fn begins_like(&self, other: &Side) -> bool {
@@ -120,6 +127,11 @@ impl Side {
     fn given(&self) -> Result<Given<Pointed>> {
         self.buffer.given(self.count, self.datatype.committed()?)
     }
+}
+
+/// Whether two ranges of addresses have an address in common.
+fn overlap(one: &Range<i64>, other: &Range<i64>) -> bool {
+    one.start.max(other.start) < one.end.min(other.end)
 }
 
 pub fn too_many() -> Fault {
@@ -181,15 +193,23 @@ impl Blocks {
         Ok(Blocks { side: Some(side), ranges: Some(ranges) })
     }
 
-    /// Refuses data that lie where the result goes. Blocks of their own places may lie in each
-    /// other's gaps, so only those from one address on are found.
+    /// Refuses data that lie where the result goes. If both sides have blocks of their own places,
+    /// they may lie in each other's gaps, so only those from one address on are found.
     fn check_apart(&self, room: &Blocks) -> Result<()> {
-        match (&self.side, &room.side) {
-            (Some(data), Some(place)) => {
-                data.check_apart(place, self.ranges.is_none() && room.ranges.is_none())
-            }
-            _ => Ok(()),
-        }
+        let (Some(data), Some(place)) = (&self.side, &room.side) else { return Ok(()) };
+        let any_in = |side: &Side, blocks: &[Range<i64>], other: &Side| {
+            let other = other.bytes()?;
+            let mut parts = blocks.iter().filter_map(|block| side.bytes_of(block));
+            Some(parts.any(|part| overlap(&part, &other)))
+        };
+        let overlaps = match (&self.ranges, &room.ranges) {
+            (None, None) => return data.check_apart(place),
+            (None, Some(blocks)) => any_in(place, blocks, data),
+            (Some(blocks), None) => any_in(data, blocks, place),
+            (Some(_), Some(_)) => None,
+        };
+        let overlaps = overlaps.unwrap_or(false) || data.begins_like(place);
+        if overlaps { Err(data.lies_in(place)) } else { Ok(()) }
     }
 
     fn origin(&self) -> Result<Origin<'_>> {
@@ -279,6 +299,7 @@ impl Operands {
         (datatype, op): (Handle, &Arc<Op>),
         (ignores_data, ignores_room): (bool, bool),
     ) -> Result<Operands> {
+        let datatype = op.operands(datatype)?;
         let op = op.on(datatype)?;
         let data = match ignores_data {
             true => Blocks::default(),
@@ -365,7 +386,7 @@ impl Arguments {
             | Arguments::Exscan(operands)
             | Arguments::ReduceScatter(operands, _) => operands.check_apart(),
             Arguments::Alltoallw(Some(given), taken) => {
-                given.iter().zip(taken).try_for_each(|(data, room)| data.check_apart(room, true))
+                given.iter().zip(taken).try_for_each(|(data, room)| data.check_apart(room))
             }
             Arguments::Barrier
             | Arguments::Bcast(..)

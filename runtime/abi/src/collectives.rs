@@ -277,8 +277,10 @@ pub fn exscan(
     comm: &Comm,
 ) -> Result<Arguments> {
     let (data, room) = ((sendbuf, count), (recvbuf, count));
-    // The room of rank 0 stays as it is, and may be no memory at all, unless it has the data.
-    let unused = comm.inner().rank() == 0 && !sendbuf.is_in_place();
+    // The room of rank 0 stays as it is, and may be no memory at all, unless it has the data. If it
+    // is the data's buffer, the other ranks refuse theirs, and this one doesn't begin alone.
+    let is_same = sendbuf == recvbuf && comm.inner().size() > 1;
+    let unused = comm.inner().rank() == 0 && !sendbuf.is_in_place() && !is_same;
     Ok(Arguments::Exscan(Operands::new(data, room, (datatype, op), (false, unused))?))
 }
 
