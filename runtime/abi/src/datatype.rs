@@ -3,7 +3,7 @@
 //! [`constructor`](crate::constructor) has the functions that make them, [`query`](crate::query)
 //! those that ask for what they are.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use longshore::shipable::Basic;
@@ -17,6 +17,9 @@ use crate::keyval::{Attributes, Holder};
 use crate::lock::lock;
 use crate::object::Card;
 use crate::state;
+
+/// The integer that a char is here.
+pub const NUMBER_OF_CHAR: Handle = if c_char::MIN == 0 { c::UNSIGNED_CHAR } else { c::SIGNED_CHAR };
 
 /// A datatype, and its compiled form once it is committed.
 pub struct Type {

@@ -4,11 +4,12 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use longshore::shipable::Basic;
 use longshore::{Class, SharedOperator, UserOp};
 
 use crate::arg::{Address, Width};
 use crate::constants as c;
-use crate::datatype::Type;
+use crate::datatype::{NUMBER_OF_CHAR, Type};
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind, Object, find, insert, remove};
 
@@ -79,6 +80,20 @@ pub fn predefined(handle: Handle) -> Option<longshore::Op> {
 }
 
 impl Op {
+    /// The type by which elements of a datatype are combined. MPI_CHAR is text for MPI, but
+    /// programs count with it, as C does. Only to MPI_MIN and MPI_MAX it matters whether a char has
+    /// a sign, so that unlike ranks agree on the other operations.
+    pub fn operands(&self, datatype: Handle) -> Result<Handle> {
+        let Op::Predefined(op) = self else { return Ok(datatype) };
+        let is_char = find::<Type>(datatype)?.datatype().as_basic() == Some(Basic::Char);
+        let is_ordered = matches!(op, longshore::Op::Min | longshore::Op::Max);
+        Ok(match (is_char, is_ordered) {
+            (false, _) => datatype,
+            (true, true) => NUMBER_OF_CHAR,
+            (true, false) => c::SIGNED_CHAR,
+        })
+    }
+
     /// The operation on elements of a datatype.
     pub fn on(self: &Arc<Op>, datatype: Handle) -> Result<SharedOperator> {
         if let Op::Predefined(op) = &**self {

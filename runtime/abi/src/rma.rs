@@ -1,15 +1,14 @@
 //! Operations on windows (MPI-5.0 section 12.3).
 #![allow(unsafe_code)]
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::sync::Arc;
 
 use longshore::shipable::Basic;
 use longshore::{Class, PROC_NULL};
 
 use crate::arg::Buffer;
-use crate::constants::{SIGNED_CHAR, UNSIGNED_CHAR};
-use crate::datatype::Type;
+use crate::datatype::{NUMBER_OF_CHAR, Type};
 use crate::fault::Raiser;
 use crate::fault::{Fault, Result};
 use crate::foreign::Target;
@@ -56,14 +55,12 @@ fn of_count(op: longshore::Op, target_count: i64) -> longshore::Op {
 }
 
 /// The type for an operation on values of a type. MPI_CHAR is text for MPI, but programs count with
-/// it, as C does: it is the integer that a char is here.
+/// it, as C does.
 fn arithmetic(datatype: &Type) -> Result<Option<Arc<Type>>> {
-    let integer = match datatype.datatype().as_basic() {
-        Some(Basic::Char) if c_char::MIN == 0 => UNSIGNED_CHAR,
-        Some(Basic::Char) => SIGNED_CHAR,
-        _ => return Ok(None),
-    };
-    find::<Type>(integer).map(Some)
+    match datatype.datatype().as_basic() {
+        Some(Basic::Char) => find::<Type>(NUMBER_OF_CHAR).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// Whether a handle is that of a type which isn't a number for MPI, but is for programs.

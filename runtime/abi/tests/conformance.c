@@ -89,6 +89,12 @@ static void aliases(void) {
         MPI_Alltoall_init(both, 1, MPI_INT, both, 1, MPI_INT, MPI_COMM_SELF, MPI_INFO_NULL, &request));
   FAILS(MPI_ERR_BUFFER, MPI_Reduce_local(both, both, 1, MPI_INT, MPI_SUM));
   FAILS(MPI_ERR_BUFFER, MPI_Allgather(both + 1, 2, MPI_INT, both, 2, MPI_INT, MPI_COMM_SELF));
+  FAILS(MPI_ERR_BUFFER, MPI_Allgatherv(both + 2, 2, MPI_INT, both, (int[]){2}, (int[]){1}, MPI_INT, MPI_COMM_SELF));
+  FAILS(MPI_ERR_BUFFER, MPI_Scatterv(both, (int[]){2}, (int[]){3}, MPI_INT, both + 4, 2, MPI_INT, 0, MPI_COMM_SELF));
+  OK(MPI_Allgatherv(both, 2, MPI_INT, both, (int[]){2}, (int[]){2}, MPI_INT, MPI_COMM_SELF));
+  OK(MPI_Exscan(both, both, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF));
+  if (size > 1)
+    FAILS(MPI_ERR_BUFFER, MPI_Exscan(both, both, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
   OK(MPI_Allreduce(both, both, 0, MPI_INT, MPI_SUM, MPI_COMM_SELF));
   OK(MPI_Allreduce(MPI_IN_PLACE, both, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF));
   OK(MPI_Allgather(both, 1, MPI_INT, results, 1, MPI_INT, MPI_COMM_SELF));
@@ -102,6 +108,42 @@ static void aliases(void) {
   OK(MPI_Type_free(&second));
 }
 
+static int refuse_comm(MPI_Comm old, int keyval, void *extra, void *in, void *out, int *flag) {
+  (void)old, (void)keyval, (void)extra, (void)in, (void)out, (void)flag;
+  return MPI_ERR_OTHER;
+}
+
+static int refuse_type(MPI_Datatype old, int keyval, void *extra, void *in, void *out, int *flag) {
+  (void)old, (void)keyval, (void)extra, (void)in, (void)out, (void)flag;
+  return MPI_ERR_OTHER;
+}
+
+/* A call that fails leaves a null handle where it would have left an object's. */
+static void nulls(void) {
+  int keyval, sides[2] = {size + 1, 2}, periods[2] = {0, 0};
+  MPI_Comm comm = MPI_COMM_WORLD;
+  MPI_Datatype type = MPI_INT, old;
+  MPI_Request request;
+  OK(MPI_Comm_create_keyval(refuse_comm, MPI_COMM_NULL_DELETE_FN, &keyval, NULL));
+  OK(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL));
+  FAILS(MPI_ERR_OTHER, MPI_Comm_dup(MPI_COMM_SELF, &comm));
+  CHECK(comm == MPI_COMM_NULL);
+  OK(MPI_Comm_delete_attr(MPI_COMM_SELF, keyval));
+  OK(MPI_Comm_free_keyval(&keyval));
+  OK(MPI_Type_contiguous(2, MPI_INT, &old));
+  OK(MPI_Type_create_keyval(refuse_type, MPI_TYPE_NULL_DELETE_FN, &keyval, NULL));
+  OK(MPI_Type_set_attr(old, keyval, NULL));
+  FAILS(MPI_ERR_OTHER, MPI_Type_dup(old, &type));
+  CHECK(type == MPI_DATATYPE_NULL);
+  OK(MPI_Type_free(&old));
+  OK(MPI_Type_free_keyval(&keyval));
+  comm = MPI_COMM_WORLD;
+  CHECK(MPI_Cart_create(MPI_COMM_WORLD, 2, sides, periods, 0, &comm) != MPI_SUCCESS);
+  CHECK(comm == MPI_COMM_NULL);
+  FAILS(MPI_ERR_RANK, MPI_Isend(&keyval, 1, MPI_INT, size, 0, MPI_COMM_WORLD, &request));
+  CHECK(request == MPI_REQUEST_NULL);
+}
+
 /* Logical operations take the types of addresses, counts and offsets, as elsewhere. */
 static void logical(void) {
   MPI_Count count = 3, all = 0;
@@ -109,6 +151,22 @@ static void logical(void) {
   OK(MPI_Allreduce(&count, &all, 1, MPI_COUNT, MPI_LAND, MPI_COMM_WORLD));
   OK(MPI_Allreduce(&offset, &any, 1, MPI_OFFSET, MPI_LOR, MPI_COMM_WORLD));
   CHECK(all != 0 && any == 0);
+}
+
+/* Programs count with MPI_CHAR, as C does with char, in reductions as in accumulates. */
+static void counted_chars(void) {
+  char mine[3] = {(char)(me + 1), 1, 'a'}, all[3], most = 0;
+  OK(MPI_Allreduce(mine, all, 3, MPI_CHAR, MPI_SUM, MPI_COMM_WORLD));
+  CHECK(all[0] == size * (size + 1) / 2 && all[1] == size && all[2] == (char)('a' * size));
+  OK(MPI_Allreduce(mine, &most, 1, MPI_CHAR, MPI_MAX, MPI_COMM_WORLD));
+  CHECK(most == size);
+  OK(MPI_Allreduce(mine + 1, &most, 1, MPI_CHAR, MPI_LAND, MPI_COMM_WORLD));
+  CHECK(most == 1);
+  mine[0] = (char)-1;
+  mine[1] = 1;
+  OK(MPI_Reduce_local(mine, mine + 1, 1, MPI_CHAR, MPI_MAX));
+  CHECK(mine[1] == (mine[0] < 1 ? 1 : mine[0]));
+  FAILS(MPI_ERR_OP, MPI_Allreduce(mine, all, 1, MPI_CHAR, MPI_MAXLOC, MPI_COMM_SELF));
 }
 
 /* Accumulates of no items have no types that could differ. */
@@ -210,7 +268,9 @@ int main(int argc, char **argv) {
   freed_early();
   truncated();
   aliases();
+  nulls();
   logical();
+  counted_chars();
   nothing();
   attachments();
   hints();
