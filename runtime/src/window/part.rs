@@ -6,6 +6,7 @@
 //! ranks have different numbers.
 
 use longshore_transport::{GRANULE, Range, Segment, SegmentError};
+use serde::{Deserialize, Serialize};
 
 use super::info::Alignment;
 use crate::memory::Exposed;
@@ -25,6 +26,30 @@ pub(super) struct Part {
     /// The offset of its first byte in the segment.
     pub offset: u64,
     pub len: u64,
+}
+
+/// The bytes at both ends of a rank's memory that only messages reach. They lie in pages that stay
+/// where they are, since those may have other data too. The rank decides which, and all others
+/// learn it when the window is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Edges {
+    pub before: u16,
+    pub after: u16,
+}
+
+impl Edges {
+    /// Whether there are any.
+    #[inline]
+    pub(super) fn exist(self) -> bool {
+        self != Edges::default()
+    }
+
+    /// The bytes between them of a memory of `size` bytes: the first one, and the one after the
+    /// last.
+    pub(super) fn between(self, size: u64) -> (u64, u64) {
+        let start = size.min(self.before.into());
+        (start, size.saturating_sub(self.after.into()).max(start))
+    }
 }
 
 impl Part {
