@@ -30,7 +30,7 @@ use super::pages::{Header, Pages, page_size};
 use super::span::Span;
 
 /// Pages of the segment in the place of others.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) struct Cover {
     start: NonNull<u8>,
     len: NonZeroUsize,
@@ -84,7 +84,9 @@ impl Cover {
         let copy = unsafe { mmap_anonymous(None, self.len, access, MapFlags::MAP_PRIVATE) };
         let lifted = copy.ok().and_then(|copy| self.exchange(copy.cast()));
         if lifted.is_some() {
-            covers().retain(|cover| cover != self);
+            // A fork may have left several parts of it in the list.
+            let end = self.start.as_ptr().wrapping_add(self.len.get());
+            covers().retain(|it| it.start < self.start || it.start.as_ptr() >= end);
         }
         lifted.is_some()
     }

@@ -27,6 +27,11 @@ impl Mappings {
         self.0.lines().filter_map(Row::read)
     }
 
+    /// Whether valgrind runs the process: it maps libraries of its own.
+    pub(super) fn are_of_valgrind(&self) -> bool {
+        self.rows().any(|row| row.name.contains("/vgpreload_"))
+    }
+
     /// The parts of a memory that are mapped in some way, in their order: the address and the
     /// length of each.
     pub(super) fn parts<'a>(

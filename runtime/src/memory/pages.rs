@@ -86,7 +86,9 @@ impl Pages {
 fn header(memory: Span, mappings: &Mappings) -> Option<NonNull<Header>> {
     let start = memory.start.addr();
     let at = start.checked_sub(HEADER).filter(|at| at % HEADER == 0)?;
-    if cfg!(not(target_env = "gnu")) || !mappings.have(at, HEADER, is_possible) || !is_alone() {
+    // valgrind's allocations have no header, and it would report the access.
+    let has_headers = cfg!(target_env = "gnu") && !mappings.are_of_valgrind();
+    if !has_headers || !mappings.have(at, HEADER, is_possible) || !is_alone() {
         return None;
     }
     let place = NonNull::new(memory.start.wrapping_sub(HEADER).cast::<Header>())?;
@@ -96,7 +98,8 @@ fn header(memory: Span, mappings: &Mappings) -> Option<NonNull<Header>> {
     let [lead, size] = unsafe { place.read_volatile() };
     let (block, len) = (at.checked_sub(lead)?, (size & !FLAGS).checked_add(lead)?);
     let page = page_size() as usize;
-    let is_whole = block % page == 0 && len % page == 0;
+    // A mapping of one page couldn't be divided (`Cover::divide`).
+    let is_whole = block % page == 0 && len % page == 0 && len > page;
     let has_memory =
         start.checked_add(usize::try_from(memory.len).ok()?)? <= block.checked_add(len)?;
     let is_header = size & FLAGS == IS_MAPPING && is_whole && has_memory && memory.len > 0;
