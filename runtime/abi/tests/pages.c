@@ -133,6 +133,59 @@ static void parts(void) {
   free(memory);
 }
 
+/* Operations of every kind, again and again, in a partial page and across its end. */
+static void edges(void) {
+  long *memory = malloc(BYTES), *own = memory + 5, count = COUNT - 10, old;
+  int next = (me + 1) % size, page = (int)(sysconf(_SC_PAGESIZE) / sizeof(long));
+  /* The first element that is reached directly: all ranks' allocations begin alike in a page. */
+  int first = page - (int)((uintptr_t)own / sizeof(long) % page);
+  MPI_Win win = create(own, count * sizeof(long));
+  MPI_Request request;
+  OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+  for (long i = 0; i < count; i++)
+    own[i] = 0;
+  meet(win);
+  OK(MPI_Win_lock_all(0, win));
+  for (long round = 1; round < 100; round++) {
+    long out[] = {round, round + 1, round + 2, round + 3}, in[4] = {0}, one = 1;
+    /* Other numbers of elements, in the partial page, in whole ones, and in both. */
+    int items = 1 + round % 4;
+    for (int at = first - 9; at < first + 9; at += 3) {
+      OK(MPI_Put(out, items, MPI_LONG, next, at, items, MPI_LONG, win));
+      OK(MPI_Win_flush(next, win));
+      OK(MPI_Get(in, items, MPI_LONG, next, at, items, MPI_LONG, win));
+      OK(MPI_Win_flush(next, win));
+      CHECK(memcmp(in, out, items * sizeof(long)) == 0);
+      OK(MPI_Fetch_and_op(&one, &old, MPI_LONG, next, at, MPI_SUM, win));
+      OK(MPI_Win_flush(next, win));
+      CHECK(old == round);
+      long new = -1, compare = round + 1;
+      OK(MPI_Compare_and_swap(&new, &compare, &old, MPI_LONG, next, at, win));
+      OK(MPI_Win_flush(next, win));
+      CHECK(old == round + 1);
+      OK(MPI_Get_accumulate(NULL, 0, MPI_LONG, in, items, MPI_LONG, next, at, items, MPI_LONG, MPI_NO_OP, win));
+      OK(MPI_Win_flush(next, win));
+      CHECK(in[0] == -1 && (items == 1 || in[items - 1] == out[items - 1]));
+      OK(MPI_Rput(out, 2, MPI_LONG, next, at, 2, MPI_LONG, win, &request));
+      OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    /* An accumulate by message comes before the direct one that follows it. */
+    OK(MPI_Accumulate(out, 4, MPI_LONG, next, first - 2, 4, MPI_LONG, MPI_REPLACE, win));
+    OK(MPI_Accumulate(&one, 1, MPI_LONG, next, first + 1, 1, MPI_LONG, MPI_SUM, win));
+    OK(MPI_Fetch_and_op(&one, &old, MPI_LONG, next, first + 1, MPI_SUM, win));
+    OK(MPI_Win_flush(next, win));
+    CHECK(old == round + 4);
+    FAILS(MPI_ERR_RMA_RANGE, MPI_Put(out, 2, MPI_LONG, next, count - 1, 2, MPI_LONG, win));
+    FAILS(MPI_ERR_DISP, MPI_Put(out, 1, MPI_LONG, next, -1, 1, MPI_LONG, win));
+  }
+  OK(MPI_Win_unlock_all(win));
+  meet(win);
+  for (long i = 0; i < count; i++)
+    CHECK((own[i] == 0) == (i < first - 9 || i > first + 9));
+  OK(MPI_Win_free(&win));
+  free(memory);
+}
+
 /* A child has copies that it can free, even when its parent uses the memory again. */
 static void forked(void) {
   long *memory = malloc(BYTES);
@@ -267,6 +320,7 @@ int main(int argc, char **argv) {
   freed_early();
   extended();
 #endif
+  edges();
   imitated();
   return end();
 }

@@ -128,6 +128,15 @@ mod tests {
     }
 
     #[test]
+    fn edges_that_are_longer_than_the_memory_leave_nothing() {
+        let edges = Edges { before: 4080, after: 16 };
+        assert!(edges.exist() && !Edges::default().exist());
+        assert_eq!(edges.between(8192), (4080, 8176));
+        assert_eq!(edges.between(4096), (4080, 4080));
+        assert_eq!(edges.between(10), (10, 10));
+    }
+
+    #[test]
     fn a_mapped_part_has_the_allocated_length() {
         let segment = Segment::create(1).unwrap().as_rank(0).unwrap();
         for len in [0, 1, LONG, GRANULE - 64, GRANULE - 63, GRANULE, 10 * GRANULE + 7] {

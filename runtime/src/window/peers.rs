@@ -412,12 +412,12 @@ mod tests {
 
     #[test]
     fn facts_are_kept_once_for_runs_of_like_ranks() {
-        let known = |size, route, offset| Known {
+        let known = |size, route, offset: Option<u64>| Known {
             measures: Measures { size, unit: 8 },
             architecture: Architecture::X86_64,
             route,
             offset,
-            edges: Edges::default(),
+            edges: Edges { before: offset.map_or(0, |offset| offset as u16), after: 0 },
         };
         let mut facts = Facts::default();
         (0..500).for_each(|_| facts.push(known(64, Route::Message, None)));
@@ -428,6 +428,7 @@ mod tests {
         let of = |rank| facts.of(rank);
         assert_eq!((of(499).0.route, of(499).1), (Route::Message, 0));
         assert_eq!((of(500).0.route, of(500).1), (Route::Direct, 4096));
+        assert_eq!((of(500).0.edges.before, of(501).0.edges.before), (4096, 0));
         assert_eq!((of(501).0.route, of(501).1), (Route::Message, 0));
         assert_eq!((of(998).0.size, of(999).0.size), (64, 0));
         let runs: Vec<_> = facts.runs().map(|(ranks, _)| ranks).collect();
