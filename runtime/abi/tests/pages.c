@@ -186,18 +186,20 @@ static void edges(void) {
   free(memory);
 }
 
-/* A child has copies that it can free, even when its parent uses the memory again. */
+/* A child has a copy that it can free, even when other windows have its pages of the segment. */
 static void forked(void) {
+  enum { WINDOWS = 4 };
   long *memory = malloc(BYTES);
   int go[2], status;
   char byte = 0;
   for (long i = 0; i < COUNT; i++)
     memory[i] = i;
-  MPI_Win win = create(memory, BYTES);
+  MPI_Win win = create(memory, BYTES), others[WINDOWS];
   CHECK(pipe(go) == 0);
   pid_t child = fork();
   if (child == 0) {
-    memory[0] = memory[COUNT - 1] = -1;
+    /* The first page isn't touched before the words that free reads. */
+    memory[COUNT - 1] = -1;
     if (read(go[0], &byte, 1) != 1)
       _exit(1);
     free(memory);
@@ -205,12 +207,16 @@ static void forked(void) {
   }
   OK(MPI_Win_free(&win));
   check_all(memory, COUNT);
-  MPI_Win other = create(memory, BYTES);
-  memset(memory, 0x55, BYTES);
-  OK(MPI_Win_free(&other));
+  for (int i = 0; i < WINDOWS; i++) {
+    void *given;
+    OK(MPI_Win_allocate(BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &given, &others[i]));
+    memset(given, 0x55, BYTES);
+  }
   CHECK(write(go[1], &byte, 1) == 1);
   CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
   CHECK(close(go[0]) == 0 && close(go[1]) == 0);
+  for (int i = 0; i < WINDOWS; i++)
+    OK(MPI_Win_free(&others[i]));
   free(memory);
 }
 
