@@ -143,7 +143,7 @@ pub(super) fn again(
     };
     let Some(done) = done else {
         drop(prepared);
-        let progress = again_at_edge(parts, target, key, operation, waiter)?;
+        let progress = again_at_edge(parts, target, operation, waiter)?;
         permit.used();
         return Some(progress);
     };
@@ -188,14 +188,15 @@ fn frame(
 fn again_at_edge(
     parts: &Parts,
     target: &Target,
-    key: Key,
     operation: &Operation<'_>,
     waiter: Option<&Arc<Ticket>>,
 ) -> Option<Progress> {
     if !target.edges.exist() {
         return None;
     }
-    let (key, action) = (key.at_edge(), operation.action);
+    // An argument would be stored in front of every direct attempt.
+    let key = Key::of(parts.process().names(), target, operation)?.at_edge();
+    let action = operation.action;
     let slot = parts.memo().at_edge(&key, action);
     renew(parts, target, slot, key, operation.count as u64)?;
     let prepared = slot.borrow();
