@@ -47,8 +47,8 @@ unsafe impl Send for Cover {}
 unsafe impl Sync for Cover {}
 
 impl Cover {
-    /// Puts a range of the segment, from `offset` on, in the place of pages. `None` where that isn't
-    /// safe, or not possible.
+    /// Puts a range of the segment, from `offset` on, in the place of pages. `None` where that
+    /// isn't safe, or not possible.
     pub(crate) fn over(
         segment: &Segment,
         offset: u64,
@@ -206,7 +206,8 @@ extern "C" fn let_go() {
     HELD.store(false, Ordering::Release);
 }
 
-/// Holds the list, and forgets what the program has unmapped: the child may have other memory there.
+/// Holds the list, and forgets what the program has unmapped: the child may have other memory
+/// there.
 extern "C" fn before_fork() {
     hold();
     if let Ok(mut covers) = COVERS.try_lock() {

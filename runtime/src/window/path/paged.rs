@@ -9,9 +9,9 @@ use crate::types::TargetType;
 /// The shortest part, in bytes, that is worth a message more.
 const LONG: i64 = 32 << 10;
 
-/// The numbers of elements before the part that is reached directly, in it, and behind. `None` for an
-/// operation that isn't divided: it isn't long, or goes one way as a whole, or isn't one run of
-/// elements on both sides.
+/// The numbers of elements before the part that is reached directly, in it, and after it. `None`
+/// for an operation that isn't divided: it isn't long, or goes one way as a whole, or isn't one run
+/// of elements on both sides.
 pub(in crate::window) fn divide(
     target: &Target,
     what: &What<'_>,
