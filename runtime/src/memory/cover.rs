@@ -145,8 +145,9 @@ impl Cover {
         let flags = MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED;
         let (len, place) = (self.len.get(), self.start.cast());
         // SAFETY: the mapping was just made with this length. It takes the place of whole pages
-        // with the same bytes, which belong to memory that the caller has. No thread writes them
-        // meanwhile, as the module's header says. So their users can't tell the difference.
+        // with the same bytes, which belong to memory that the caller has, and to its allocation.
+        // No thread writes them meanwhile, as the module's header says. So their users can't tell
+        // the difference.
         let moved = unsafe { mremap(copy.cast(), len, len, flags, Some(place)) };
         if moved.is_err() {
             // SAFETY: the mapping was just made, and is used by nobody.
