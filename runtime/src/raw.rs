@@ -143,8 +143,9 @@ impl Given<Pointed> {
 ///
 /// The memory keeps its addresses. Like ranks of this host access an
 /// [allocation](crate::Rank::alloc_mem) directly. They also do so with the whole pages of other
-/// memory, whose place pages of the segment take while a window is over them. They stay where they
-/// are if the process has other threads when the window is created, or if they aren't private,
+/// memory, whose place pages of the segment take while a window is over them. An allocation to
+/// which glibc gave a mapping of its own has all of its pages for itself. Pages stay where they are
+/// if the process has other threads when the window is created, or if they aren't private,
 /// anonymous memory. Messages reach all other bytes.
 ///
 /// ```

@@ -161,7 +161,8 @@ static int is_shared(void *address)
 static void moved(int is_alone)
 {
     enum { COUNT = 100000 };
-    long *memory = malloc(COUNT * sizeof(long));
+    /* Not the start of the allocation, so that its partial pages stay. */
+    long *allocated = calloc(COUNT + 1, sizeof(long)), *memory = allocated + 1;
     MPI_Win win;
     int status;
     for (long i = 0; i < COUNT; i++)
@@ -186,7 +187,7 @@ static void moved(int is_alone)
     CHECK(!is_shared(memory + COUNT / 2));
     for (long i = 0; i < COUNT; i++)
         CHECK(memory[i] == i);
-    free(memory);
+    free(allocated);
 }
 
 /* A program that unmaps its memory before it frees the window breaks a rule, but doesn't crash. */

@@ -1,17 +1,19 @@
 //! Pages of the segment in the place of a program's own pages, under the same addresses.
 //!
-//! A program in C exposes memory that must keep its address. Its whole pages are copied to the
-//! segment, and the copy takes their place. Three things are considered:
+//! A program in C exposes memory that must keep its address. The [`Pages`] that have only this
+//! memory are copied to the segment, and the copy takes their place. Four things are considered:
 //!
 //! - Another thread might store to a page between the copy and the exchange. So pages are exchanged
 //!   only while no thread of the program's but the caller exists, and while the caller holds the
 //!   engine, without which this library's threads write no memory of users.
 //! - The system's table of mappings must say that the pages are plain: private, anonymous, and not
-//!   of a stack. Partial pages stay, since they have other data too.
+//!   of a stack. Partial pages stay if they may have other data too.
 //! - A forked child gets private copies, as it would of the program's own pages.
+//! - The program may break MPI's rule and free the memory during the window's life. Then the C
+//!   library unmaps pages of the segment, or moves and extends them. So the table is asked for
+//!   what is left of a cover, and a cover with the C library's header can't be extended.
 #![allow(unsafe_code)]
 
-use std::fs;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::ptr::NonNull;
@@ -19,19 +21,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use longshore_transport::Segment;
-use nix::sys::mman::{MRemapFlags, MapFlags, ProtFlags, mmap, mmap_anonymous, mremap, munmap};
-use nix::unistd::{SysconfVar, sysconf};
+use nix::sys::mman::{
+    MRemapFlags, MapFlags, MmapAdvise, ProtFlags, madvise, mmap, mmap_anonymous, mremap, munmap,
+};
 
+use super::mappings::{Mappings, Row, is_alone};
+use super::pages::{Header, Pages, page_size};
 use super::span::Span;
 
 /// Pages of the segment in the place of others.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) struct Cover {
     start: NonNull<u8>,
     len: NonZeroUsize,
     /// Where they lie in the segment.
     offset: libc::off_t,
     segment: RawFd,
+    /// The C library's header in the pages, and where it is.
+    header: Option<(NonNull<Header>, Header)>,
 }
 
 // SAFETY: it is an address and numbers. What is mapped there belongs to the process.
@@ -39,30 +46,29 @@ unsafe impl Send for Cover {}
 // SAFETY: as for Send.
 unsafe impl Sync for Cover {}
 
-/// The bytes from the start of a memory to its first whole page, and those of its whole pages. The
-/// memory begins at this address, or at this offset of a file that is mapped there.
-pub(crate) fn whole_pages(start: u64, len: u64) -> (u64, u64) {
-    let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(1 << 16) as u64;
-    let skip = (page - start % page) % page;
-    let rest = len.saturating_sub(skip);
-    (skip, rest - rest % page)
-}
-
 impl Cover {
-    /// Puts a range of the segment, from `offset` on, in the place of whole pages. `None` where
-    /// that isn't safe, or not possible.
-    pub(crate) fn over(segment: &Segment, offset: u64, pages: Span) -> Option<Cover> {
-        let start = NonNull::new(pages.start)?;
-        let len = NonZeroUsize::new(usize::try_from(pages.len).ok()?)?;
-        if !is_alone() || !is_mapped(start.as_ptr().addr(), len.get(), Kind::Plain) {
+    /// Puts a range of the segment, from `offset` on, in the place of pages. `None` where that
+    /// isn't safe, or not possible.
+    pub(crate) fn over(
+        segment: &Segment,
+        offset: u64,
+        pages: &Pages,
+        mappings: &Mappings,
+    ) -> Option<Cover> {
+        let start = NonNull::new(pages.span.start)?;
+        let len = NonZeroUsize::new(usize::try_from(pages.span.len).ok()?)?;
+        if !is_alone() || !mappings.have(start.addr().get(), len.get(), Row::is_plain) {
             return None;
         }
         let offset = libc::off_t::try_from(offset).ok()?;
-        let cover = Cover { start, len, offset, segment: segment.as_fd().as_raw_fd() };
+        // SAFETY: the header is in the pages, which are mapped.
+        let header = pages.header.map(|place| (place, unsafe { place.read_volatile() }));
+        let cover = Cover { start, len, offset, segment: segment.as_fd().as_raw_fd(), header };
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a new mapping at an address that the system chooses touches no memory.
         let copy = unsafe { mmap(None, len, access, MapFlags::MAP_SHARED, segment, offset) };
         cover.exchange(copy.ok()?.cast())?;
+        cover.divide();
         covers().push(cover);
         Some(cover)
     }
@@ -70,8 +76,7 @@ impl Cover {
     /// Puts private pages with the same content in the place of those of the segment. Returns false
     /// where that isn't safe: they stay until the process ends, as memory like any other.
     pub(crate) fn lift(&self) -> bool {
-        // The program may have unmapped them too early.
-        if !is_alone() || !is_mapped(self.start.as_ptr().addr(), self.len.get(), Kind::Shared) {
+        if !is_alone() || !self.is_whole(&Mappings::read()) {
             return false;
         }
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
@@ -79,9 +84,54 @@ impl Cover {
         let copy = unsafe { mmap_anonymous(None, self.len, access, MapFlags::MAP_PRIVATE) };
         let lifted = copy.ok().and_then(|copy| self.exchange(copy.cast()));
         if lifted.is_some() {
-            covers().retain(|cover| cover != self);
+            // A fork may have left several parts of it in the list.
+            let end = self.start.as_ptr().wrapping_add(self.len.get());
+            covers().retain(|it| it.start < self.start || it.start.as_ptr() >= end);
         }
         lifted.is_some()
+    }
+
+    /// Whether all of its pages are where they were put. The program may have unmapped them too
+    /// early.
+    pub(super) fn is_whole(&self, mappings: &Mappings) -> bool {
+        let is_here = |row: &Row<'_>| row.is_writable() && self.is_at(row);
+        mappings.have(self.start.addr().get(), self.len.get(), is_here)
+    }
+
+    /// Whether a mapping has the bytes of the segment that the cover has there.
+    fn is_at(&self, row: &Row<'_>) -> bool {
+        // The offset that a mapping which begins with the cover would have.
+        let begin = row.offset.wrapping_sub(row.first as u64);
+        row.is_shared()
+            && begin == (self.offset as u64).wrapping_sub(self.start.addr().get() as u64)
+    }
+
+    /// What is left of it: parts of the pages that were put there.
+    fn rest(self, mappings: &Mappings) -> Vec<Cover> {
+        let begin = self.start.addr().get();
+        let parts = mappings.parts(begin, self.len.get(), |row| self.is_at(row));
+        let rest = parts.filter_map(|(first, len)| {
+            let skip = first - begin;
+            let start = NonNull::new(self.start.as_ptr().wrapping_add(skip))?;
+            let offset = self.offset + libc::off_t::try_from(skip).ok()?;
+            // The header is in the first page.
+            let header = self.header.filter(|_| skip == 0);
+            Some(Cover { start, len: NonZeroUsize::new(len)?, offset, header, ..self })
+        });
+        rest.collect()
+    }
+
+    /// Divides the mapping after the page of the C library's header. realloc extends a mapping that
+    /// isn't divided, here by other ranges of the segment. The system refuses to extend a divided
+    /// one, and realloc copies to other memory.
+    fn divide(&self) {
+        if self.header.is_some() {
+            let page = usize::try_from(page_size()).unwrap_or(self.len.get()).min(self.len.get());
+            // SAFETY: the page is mapped, and the advice changes no byte. Memory that is in no file
+            // of a disk isn't read ahead, so the advice has no other effect than the division. If
+            // the system refuses, only a program that breaks MPI's rule notices it.
+            let _ = unsafe { madvise(self.start.cast(), page, MmapAdvise::MADV_RANDOM) };
+        }
     }
 
     /// Copies the bytes of the pages to a mapping, which takes their place, or is unmapped.
@@ -95,8 +145,9 @@ impl Cover {
         let flags = MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED;
         let (len, place) = (self.len.get(), self.start.cast());
         // SAFETY: the mapping was just made with this length. It takes the place of whole pages
-        // with the same bytes, which belong to memory that the caller has. No thread writes them
-        // meanwhile, as the module's header says. So their users can't tell the difference.
+        // with the same bytes, which belong to memory that the caller has, and to its allocation.
+        // No thread writes them meanwhile, as the module's header says. So their users can't tell
+        // the difference.
         let moved = unsafe { mremap(copy.cast(), len, len, flags, Some(place)) };
         if moved.is_err() {
             // SAFETY: the mapping was just made, and is used by nobody.
@@ -104,58 +155,6 @@ impl Cover {
         }
         moved.ok().map(drop)
     }
-}
-
-/// Whether no thread of the program's but this one exists. This library's are known by their names.
-fn is_alone() -> bool {
-    let Ok(threads) = fs::read_dir("/proc/self/task") else { return false };
-    let others = threads.filter(|thread| {
-        let name = thread.as_ref().ok().map(|thread| thread.path().join("comm"));
-        let name = name.and_then(|name| fs::read(name).ok()).unwrap_or_default();
-        !name.starts_with(b"longshore-")
-    });
-    // The name of this thread is the program's.
-    others.count() <= 1
-}
-
-/// What the system's table of mappings says of some memory.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Private, anonymous, and not of a stack.
-    Plain,
-    /// Shared.
-    Shared,
-}
-
-/// Whether all of these bytes are mapped, in this way.
-fn is_mapped(start: usize, len: usize, kind: Kind) -> bool {
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let mut at = start;
-    for line in maps.lines() {
-        let mut fields = line.split_ascii_whitespace();
-        let range = fields.next().and_then(|range| range.split_once('-'));
-        let number = |text: &str| usize::from_str_radix(text, 16).ok();
-        let Some((Some(first), Some(end))) = range.map(|(a, b)| (number(a), number(b))) else {
-            return false;
-        };
-        if end <= at {
-            continue;
-        }
-        let (access, inode, name) = (fields.next(), fields.nth(2), fields.next());
-        let is_stack = name.is_some_and(|name| name.starts_with("[stack"));
-        let is_kind = match kind {
-            Kind::Plain => access == Some("rw-p") && inode == Some("0") && !is_stack,
-            Kind::Shared => access == Some("rw-s"),
-        };
-        if first > at || !is_kind {
-            return false;
-        }
-        at = end;
-        if at - start >= len {
-            return true;
-        }
-    }
-    false
 }
 
 /// The covers of this process, which its children have to replace.
@@ -172,7 +171,7 @@ fn covers() -> Covers {
     // SAFETY: the functions are sound whenever a process forks. If the system has no room for them,
     // children share the pages.
     ONCE.call_once(|| unsafe {
-        _ = libc::pthread_atfork(Some(hold), Some(let_go), Some(in_child))
+        _ = libc::pthread_atfork(Some(before_fork), Some(let_go), Some(in_child))
     });
     hold();
     Covers(COVERS.lock().unwrap_or_else(PoisonError::into_inner))
@@ -208,19 +207,38 @@ extern "C" fn let_go() {
     HELD.store(false, Ordering::Release);
 }
 
+/// Holds the list, and forgets what the program has unmapped: the child may have other memory
+/// there.
+extern "C" fn before_fork() {
+    hold();
+    if let Ok(mut covers) = COVERS.try_lock() {
+        if !covers.is_empty() {
+            let mappings = Mappings::read();
+            *covers = covers.iter().flat_map(|cover| cover.rest(&mappings)).collect();
+        }
+    }
+}
+
 /// Gives the child private copies.
 extern "C" fn in_child() {
     // Nobody has it: the thread that forked holds the list.
     if let Ok(covers) = COVERS.try_lock() {
-        for Cover { start, len, offset, segment } in covers.iter().copied() {
+        for cover in covers.iter() {
+            let Cover { start, len, offset, segment, header } = *cover;
             let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
             let (flags, place) = (MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED, start.addr());
             // SAFETY: the descriptor is the segment's, which is open while it is mapped. The pages
             // that are replaced have the same bytes.
-            let _ = unsafe {
+            let copied = unsafe {
                 let segment = BorrowedFd::borrow_raw(segment);
                 mmap(Some(place), len, access, flags, segment, offset)
             };
+            if let (Ok(_), Some((place, words))) = (copied, header) {
+                // The parent may have freed the range by now, and the child may free its copy.
+                // SAFETY: the header is in the pages, which are the child's own.
+                unsafe { place.write_volatile(words) };
+                cover.divide();
+            }
         }
     }
     let_go();

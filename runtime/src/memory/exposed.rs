@@ -8,8 +8,8 @@ use std::sync::Arc;
 use longshore_transport::{Mapping, Rdma, Registration};
 use nix::sys::mman::{MmapAdvise, madvise};
 
-use super::cover::whole_pages;
 use super::held::Memory;
+use super::pages::whole_pages;
 use super::span::Span;
 use crate::error::Result;
 

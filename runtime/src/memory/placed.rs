@@ -7,6 +7,8 @@ use longshore_transport::{Range, Segment};
 
 use super::cover::Cover;
 use super::exposed::Exposed;
+use super::mappings::Mappings;
+use super::pages::Pages;
 use super::span::Span;
 
 /// An allocation in the segment. It is given up when dropped.
@@ -26,7 +28,7 @@ enum Ground {
     Mapped {
         _memory: Exposed,
     },
-    /// In the place of a program's own pages.
+    /// In the place of pages of the program's.
     Cover(Cover),
 }
 
@@ -37,11 +39,16 @@ impl Placed {
         Placed::with(segment, range, offset, span, ground)
     }
 
-    /// Moves whole pages of a program's to a range of the segment that has their length, which
-    /// takes their place. `None` where that isn't safe: the range isn't taken over then.
-    pub(crate) fn over(segment: &Segment, range: Range, pages: Span) -> Option<Placed> {
-        let cover = Cover::over(segment, range.offset, pages)?;
-        Some(Placed::with(segment, range, range.offset, pages, Ground::Cover(cover)))
+    /// Moves pages of a program's to a range of the segment that has their length, which takes
+    /// their place. `None` where that isn't safe: the range isn't taken over then.
+    pub(crate) fn over(
+        segment: &Segment,
+        range: Range,
+        pages: &Pages,
+        mappings: &Mappings,
+    ) -> Option<Placed> {
+        let cover = Cover::over(segment, range.offset, pages, mappings)?;
+        Some(Placed::with(segment, range, range.offset, pages.span, Ground::Cover(cover)))
     }
 
     fn with(segment: &Segment, range: Range, offset: u64, memory: Span, ground: Ground) -> Placed {
@@ -57,7 +64,17 @@ impl Placed {
     fn offset_of(&self, memory: Span) -> Option<u64> {
         let own = self.span();
         let into = memory.start().addr().checked_sub(own.start().addr())? as u64;
-        (memory.len() <= own.len().checked_sub(into)?).then_some(self.offset + into)
+        let has = memory.len() <= own.len().checked_sub(into)?;
+        (has && self.is_in_place()).then_some(self.offset + into)
+    }
+
+    /// Whether its addresses are still those of the segment's pages. A program that frees memory
+    /// under a window may have other memory there.
+    fn is_in_place(&self) -> bool {
+        match &self.ground {
+            Ground::Mapped { .. } => true,
+            Ground::Cover(cover) => cover.is_whole(&Mappings::read()),
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Memo {
     combines: [Cell<KnownCombine>; SLOTS],
     /// The types of compare_and_swaps, for calls by pointer.
     swaps: [Cell<KnownSwap>; SWAPS],
-    prepared: Box<[RefCell<Prepared>; SLOTS + VALUES]>,
+    prepared: Box<[RefCell<Prepared>; SLOTS + VALUES + EDGE_VALUES]>,
 }
 
 /// Operations in the loop of a program, as a rule: a halo exchange has eight.
@@ -39,8 +39,17 @@ const SLOTS: usize = 16;
 /// Operations on values, which have slots of their own: fetch_and_op and compare_and_swap.
 const VALUES: usize = 2;
 
+/// Operations on values at the edges of targets, which the direct ones don't displace.
+const EDGE_VALUES: usize = VALUES;
+
 /// Types of compare_and_swap in the loop of a program.
 const SWAPS: usize = 4;
+
+/// The bit in the action and class of a key that stands for the edges of targets. No class has it.
+const EDGE_BIT: u64 = 1 << 56;
+
+/// By which such a key differs from that of the direct operation: the low bit chooses another slot.
+const EDGE: u64 = EDGE_BIT | 2 << 16;
 
 /// The bit in a known run's number that keeps observed operations off the inlined attempt. No type
 /// has so large a number.
@@ -246,13 +255,24 @@ impl Memo {
         }
     }
 
+    /// The slot of an operation whose key is that of [edges](Key::at_edge).
+    pub(super) fn at_edge(&self, key: &Key, action: Action) -> &RefCell<Prepared> {
+        let slot = SLOTS + VALUES + usize::from(action == Action::CompareAndSwap);
+        match key.datatype {
+            0 => &self.prepared[slot],
+            datatype => self.typed(key.what, datatype),
+        }
+    }
+
     /// The predefined type of the items of an operation for which the rules about types and counts
     /// are known to hold; `None` where they aren't.
     pub(super) fn settled(&self, key: &Key, action: Action) -> Option<Option<Leaf>> {
-        match self.of(key, action).borrow().if_key(key) {
+        let edge = key.at_edge();
+        let known = |slot: &RefCell<Prepared>, key| match slot.borrow().if_key(key) {
             Some(&Means::Stream(leaf)) => Some(leaf),
             _ => None,
-        }
+        };
+        known(self.of(key, action), key).or_else(|| known(self.at_edge(&edge, action), &edge))
     }
 
     /// Keeps how a valid operation is carried out.
@@ -274,8 +294,12 @@ impl Memo {
         if key.what == what(action, DIRECT) && key.datatype != 0 && key.is_same() {
             self.keep_places(key, &means);
         }
+        let slot = match key.is_at_edge() {
+            true => self.at_edge(&key, action),
+            false => self.of(&key, action),
+        };
         // A slot that is being read belongs to an operation within this one, which doesn't occur.
-        if let Ok(mut slot) = self.of(&key, action).try_borrow_mut() {
+        if let Ok(mut slot) = slot.try_borrow_mut() {
             *slot = Prepared { key, means };
         }
     }
@@ -397,6 +421,15 @@ impl Key {
         let near = Layout::of(names, near)?;
         let key = Key { what: what(action, class), datatype, count, near };
         (moves && count > 0).then_some(key)
+    }
+
+    /// The key of the same operation by message, on bytes that aren't reached directly.
+    pub(super) fn at_edge(self) -> Key {
+        Key { what: self.what ^ EDGE, ..self }
+    }
+
+    fn is_at_edge(&self) -> bool {
+        self.what & EDGE_BIT != 0
     }
 
     /// Whether the elements on both sides are of the target type itself.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use shipable::Architecture;
 
 use super::directory::Reading;
+use super::part::Edges;
 use super::sites::Sites;
 use super::state::Access;
 use crate::communicator::Communicator;
@@ -44,9 +45,8 @@ pub(super) struct Target {
     pub architecture: Architecture,
     pub route: Route,
     pub location: Location,
-    /// Whether only the whole pages of its memory are reached directly, and messages reach the
-    /// rest.
-    pub paged: bool,
+    /// The bytes of its memory that only messages reach, if the route is direct.
+    pub edges: Edges,
     /// Equal for two targets of one window if the same operations are valid on both: [`DIRECT`] or
     /// [`OBSERVED`], or a number of their route and architecture.
     pub class: u64,
@@ -107,15 +107,15 @@ pub(super) struct Known {
     pub route: Route,
     /// The memory's, or the directory's, offset in the segment; by [`Route::Rdma`] its key.
     pub offset: Option<u64>,
-    /// As [`Target::paged`].
-    pub paged: bool,
+    /// As [`Target::edges`].
+    pub edges: Edges,
 }
 
 /// The facts about all ranks of a window.
 #[derive(Default)]
 struct Facts {
-    /// Consecutive ranks that are alike, each run with its first rank.
-    runs: Vec<(u32, Fact)>,
+    /// Consecutive ranks that are alike.
+    runs: Vec<Fact>,
     /// As [`Known::offset`], from the first rank that has one to the last. 0, the segment's header,
     /// stands for none.
     offsets: Vec<u64>,
@@ -129,21 +129,23 @@ struct Facts {
 /// What ranks of a run have in common.
 #[derive(Clone, Copy, PartialEq)]
 struct Fact {
+    /// The first of them.
+    first: u32,
     size: u64,
     unit: u32,
     /// An index into the architectures.
     architecture: u16,
     route: Route,
-    paged: bool,
+    edges: Edges,
 }
 
 // Even where no two ranks are alike, a rank costs its peers little.
-const _: () = assert!(size_of::<(u32, Fact)>() <= 24);
+const _: () = assert!(size_of::<Fact>() <= 24);
 
 impl Facts {
     /// Adds the facts about the next rank.
     fn push(&mut self, known: Known) {
-        let Known { measures, architecture, route, offset, paged } = known;
+        let Known { measures, architecture, route, offset, edges } = known;
         // There are few, and neighbours are mostly alike.
         let same = |seen: &Architecture| {
             seen.name() == architecture.name() && seen.same_representation(&architecture)
@@ -153,9 +155,9 @@ impl Facts {
             self.architectures.len() - 1
         });
         let Measures { size, unit } = measures;
-        let fact = Fact { size, unit, architecture: at as u16, route, paged };
-        if self.runs.last().is_none_or(|(_, last)| *last != fact) {
-            self.runs.push((self.ranks, fact));
+        let fact = Fact { first: self.ranks, size, unit, architecture: at as u16, route, edges };
+        if self.runs.last().is_none_or(|last| *last != Fact { first: last.first, ..fact }) {
+            self.runs.push(fact);
         }
         if let Some(offset) = offset {
             if self.offsets.is_empty() {
@@ -169,8 +171,8 @@ impl Facts {
 
     /// The facts about a rank, and its offset.
     fn of(&self, rank: u32) -> (Fact, u64) {
-        let after = self.runs.partition_point(|(first, _)| *first <= rank);
-        (self.runs[after - 1].1, self.offset(rank))
+        let after = self.runs.partition_point(|fact| fact.first <= rank);
+        (self.runs[after - 1], self.offset(rank))
     }
 
     /// A rank's offset; 0 if it has none.
@@ -181,8 +183,8 @@ impl Facts {
 
     /// The runs of like ranks.
     fn runs(&self) -> impl Iterator<Item = (Range<u32>, &Fact)> {
-        let ends = self.runs.iter().skip(1).map(|(first, _)| *first).chain([self.ranks]);
-        self.runs.iter().zip(ends).map(|((first, fact), end)| (*first..end, fact))
+        let ends = self.runs.iter().skip(1).map(|fact| fact.first).chain([self.ranks]);
+        self.runs.iter().zip(ends).map(|(fact, end)| (fact.first..end, fact))
     }
 }
 
@@ -345,7 +347,8 @@ impl Peers {
     #[cold]
     fn make(&self, rank: u32) -> &Target {
         self.targets[rank as usize].get_or_init(|| {
-            let (Fact { size, unit, architecture, route, paged }, offset) = self.facts.of(rank);
+            let (fact, offset) = self.facts.of(rank);
+            let Fact { size, unit, architecture, route, edges, .. } = fact;
             Box::new(Target {
                 rank,
                 peer: self.control.group().process(rank),
@@ -353,7 +356,7 @@ impl Peers {
                 architecture: self.facts.architectures[usize::from(architecture)],
                 route,
                 location: self.location(offset, route),
-                paged,
+                edges,
                 class: match route {
                     Route::Direct if self.is_observed => OBSERVED,
                     Route::Direct => DIRECT,
@@ -409,12 +412,12 @@ mod tests {
 
     #[test]
     fn facts_are_kept_once_for_runs_of_like_ranks() {
-        let known = |size, route, offset| Known {
+        let known = |size, route, offset: Option<u64>| Known {
             measures: Measures { size, unit: 8 },
             architecture: Architecture::X86_64,
             route,
             offset,
-            paged: false,
+            edges: Edges { before: offset.map_or(0, |offset| offset as u16), after: 0 },
         };
         let mut facts = Facts::default();
         (0..500).for_each(|_| facts.push(known(64, Route::Message, None)));
@@ -425,6 +428,7 @@ mod tests {
         let of = |rank| facts.of(rank);
         assert_eq!((of(499).0.route, of(499).1), (Route::Message, 0));
         assert_eq!((of(500).0.route, of(500).1), (Route::Direct, 4096));
+        assert_eq!((of(500).0.edges.before, of(501).0.edges.before), (4096, 0));
         assert_eq!((of(501).0.route, of(501).1), (Route::Message, 0));
         assert_eq!((of(998).0.size, of(999).0.size), (64, 0));
         let runs: Vec<_> = facts.runs().map(|(ranks, _)| ranks).collect();

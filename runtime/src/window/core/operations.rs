@@ -102,7 +102,7 @@ impl Core {
                 return Ok(());
             }
         }
-        let to = parts.peers().get(target).filter(|to| to.paged);
+        let to = parts.peers().get(target).filter(|to| to.edges.exist());
         if let Some(shares) = to.and_then(|to| paged::divide(to, &what, at, count, target_type)) {
             return self.transfer_divided(action, (span, what), (target, at), shares, target_type);
         }

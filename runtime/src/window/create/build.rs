@@ -23,7 +23,7 @@ use crate::window::directory::Directory;
 use crate::window::flight::Flight;
 use crate::window::info::{AccumulateOps, Info};
 use crate::window::own::{Dynamic, Made, OwnMemory, Whole};
-use crate::window::part::Part;
+use crate::window::part::{Edges, Part};
 use crate::window::parts::Parts;
 use crate::window::peers::{Known, Location, Peers};
 
@@ -45,7 +45,7 @@ pub(super) fn build(
 ) -> Result<Core> {
     let (process, rank) = (communicator.process(), communicator.rank() as u32);
     let (control, meeting) = control(communicator, window, offers, info)?;
-    let Contribution { ground, measures, part, paged, pointed, .. } = contribution;
+    let Contribution { ground, measures, part, edges, pointed, .. } = contribution;
     let (exposed, shared) = place(communicator, ground, measures, offers)?;
     let flavor = offers[rank as usize].flavor;
     let dynamic = match flavor {
@@ -71,7 +71,7 @@ pub(super) fn build(
     };
     let ledger = Arc::new(Ledger::new(process.me().size));
     process.engine().state().open_window(Arc::new(exposure), ledger.clone());
-    answer_peers(process, &peers, flavor, paged)?;
+    answer_peers(process, &peers, flavor, edges)?;
     let (direct, of) = (peers.count_by(Route::Direct), peers.len());
     tracing::info!(rank = process.me().rank, window, ?measures, direct, of, "window made");
     let whole = shared.map(|shared| shared.whole);
@@ -199,17 +199,19 @@ impl Targets<'_> {
                 rank = me.rank, window, peer, %route, ?measures, %endpoint, why, "target on another host"
             ),
         }
-        let paged = offer.paged && route == Route::Direct && peer != me.rank;
-        Ok(Known { measures, architecture, route, offset, paged })
+        // A rank reaches all of its own memory.
+        let is_edged = route == Route::Direct && peer != me.rank;
+        let edges = if is_edged { offer.edges } else { Edges::default() };
+        Ok(Known { measures, architecture, route, offset, edges })
     }
 }
 
 /// Lets a thread answer peers that reach this rank's memory by messages.
-fn answer_peers(process: &Arc<Process>, peers: &Peers, flavor: Flavor, paged: bool) -> Result<()> {
-    // An attachment may be out of direct reach, and partial pages are. And this rank may reach the
+fn answer_peers(process: &Arc<Process>, peers: &Peers, flavor: Flavor, edges: Edges) -> Result<()> {
+    // An attachment may be out of direct reach, and edges are. And this rank may reach the
     // memory of a like rank that doesn't reach its own.
     let is_private = peers.own().location == Location::Private;
-    let is_reached = flavor != Flavor::Dynamic && !is_private && !paged;
+    let is_reached = flavor != Flavor::Dynamic && !is_private && !edges.exist();
     let others = |route| peers.has_other_by(route);
     if others(Route::Message) || others(Route::Rdma) || others(Route::Direct) && !is_reached {
         process.answer_peers()?;

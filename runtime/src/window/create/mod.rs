@@ -14,13 +14,13 @@ use std::sync::Arc;
 use super::core::Core;
 use super::directory::Directory;
 use super::info::{Alignment, Info, check};
-use super::part::{Part, lead};
+use super::part::{Edges, Part, lead};
 use crate::communicator::{Call, Communicator};
 use crate::engine::Measures;
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::job::Activity;
-use crate::memory::{Exposed, Memory, Placed, Span, whole_pages};
+use crate::memory::{Exposed, Mappings, Memory, Pages, Placed};
 use crate::observe::At;
 use crate::process::Process;
 use agree::agree;
@@ -35,8 +35,8 @@ struct Contribution {
     part: Option<Part>,
     /// Whether the memory itself keeps this part allocated.
     placed: bool,
-    /// Whether only the whole pages of the part are in the segment.
-    paged: bool,
+    /// The bytes of the part that aren't in the segment.
+    edges: Edges,
     /// Whether the program keeps a pointer to it.
     pointed: bool,
 }
@@ -71,7 +71,7 @@ pub(super) fn allocate(
             measures,
             part: Some(part),
             placed: false,
-            paged: false,
+            edges: Edges::default(),
             pointed: false,
         })
     };
@@ -100,7 +100,8 @@ pub(super) fn allocate_shared(
             _ => None,
         };
         let (ground, measures) = (Ground::Shared(layout), Measures { size, unit });
-        Ok(Contribution { ground, measures, part, placed: false, paged: false, pointed: false })
+        let edges = Edges::default();
+        Ok(Contribution { ground, measures, part, placed: false, edges, pointed: false })
     };
     open(communicator, Flavor::Shared, contribute, info)
 }
@@ -125,14 +126,15 @@ pub(super) fn create<M: Memory>(
             true => find_pointed(communicator.process(), exposed, near),
             false if near => {
                 let (exposed, part) = Part::enclose(segment, exposed, rank);
-                (exposed, part.map(|part| Found { part, placed: false, paged: false }))
+                (exposed, part.map(|part| Found { part, placed: false, edges: Edges::default() }))
             }
             false => (exposed, None),
         };
-        let (placed, paged) = found.as_ref().map_or((false, false), |it| (it.placed, it.paged));
+        let (placed, edges) =
+            found.as_ref().map_or_else(Default::default, |it| (it.placed, it.edges));
         let part = found.map(|found| found.part);
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
-        Ok(Contribution { ground, measures, part, placed, paged, pointed })
+        Ok(Contribution { ground, measures, part, placed, edges, pointed })
     };
     open(communicator, Flavor::Create, contribute, info)
 }
@@ -141,34 +143,46 @@ pub(super) fn create<M: Memory>(
 struct Found {
     part: Part,
     placed: bool,
-    paged: bool,
+    edges: Edges,
 }
 
 /// Finds memory that stays in place in the segment. If like ranks are `near`, and the memory is the
-/// program's own, its whole pages move there.
+/// program's own, the pages that have only this memory move there.
 fn find_pointed(process: &Process, exposed: Exposed, near: bool) -> (Exposed, Option<Found>) {
     let (places, memory) = (process.places(), exposed.span());
     if let Some((allocation, offset)) = places.find(memory) {
         let part = Part { offset, len: memory.len() };
-        return (exposed.placed_in(allocation), Some(Found { part, placed: true, paged: false }));
+        let found = Found { part, placed: true, edges: Edges::default() };
+        return (exposed.placed_in(allocation), Some(found));
     }
-    let (skip, len) = whole_pages(memory.start().addr() as u64, memory.len());
-    let pages = memory.part(skip, len).filter(|pages| near && pages.len() > 0);
-    let Some(pages) = pages else { return (exposed, None) };
-    let Some((allocation, offset)) = places.find(pages).or_else(|| cover(process, pages)) else {
+    if !near {
+        return (exposed, None);
+    }
+    let mappings = Mappings::read();
+    let pages = Pages::of(memory, &mappings);
+    let found = places.find(pages.span).or_else(|| cover(process, &pages, &mappings));
+    let Some((allocation, offset)) = found else { return (exposed, None) };
+    let (skip, len) = (pages.distance(memory), memory.len());
+    let edge = |bytes: i64| u16::try_from(bytes.max(0)).ok();
+    let after = skip.saturating_add_unsigned(len).saturating_sub_unsigned(pages.span.len());
+    let edges = edge(skip.saturating_neg()).zip(edge(after));
+    let (Some((before, after)), Some(offset)) = (edges, offset.checked_add_signed(skip)) else {
         return (exposed, None);
     };
-    let part = Part { offset: offset - skip, len: memory.len() };
-    (exposed.placed_in(allocation), Some(Found { part, placed: true, paged: true }))
+    let found = Found { part: Part { offset, len }, placed: true, edges: Edges { before, after } };
+    (exposed.placed_in(allocation), Some(found))
 }
 
-/// Moves whole pages to the segment.
-fn cover(process: &Process, pages: Span) -> Option<(Arc<Placed>, u64)> {
+/// Moves pages to the segment.
+fn cover(process: &Process, pages: &Pages, mappings: &Mappings) -> Option<(Arc<Placed>, u64)> {
+    if pages.span.len() == 0 {
+        return None;
+    }
     let segment = process.segment();
-    let range = Part::allocate(segment, pages.len(), 0).ok()?.range();
+    let range = Part::allocate(segment, pages.span.len(), 0).ok()?.range();
     // Without it the progress thread writes no memory of the program's.
     let engine = process.engine();
-    let placed = Placed::over(segment, range, pages);
+    let placed = Placed::over(segment, range, pages, mappings);
     drop(engine);
     let Some(placed) = placed.map(Arc::new) else {
         // Messages reach the memory where it is.
@@ -203,7 +217,8 @@ pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result
             false => None,
         };
         let measures = Measures { size: 0, unit: 1 };
-        Ok(Contribution { ground, measures, part, placed: false, paged: false, pointed: false })
+        let edges = Edges::default();
+        Ok(Contribution { ground, measures, part, placed: false, edges, pointed: false })
     };
     open(communicator, Flavor::Dynamic, contribute, info)
 }

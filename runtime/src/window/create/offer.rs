@@ -9,6 +9,7 @@ use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::group::Group;
 use crate::window::info::Info;
+use crate::window::part::Edges;
 
 /// The offset and length of a range in a host's segment.
 pub(super) type Extent = (u64, u64);
@@ -23,8 +24,8 @@ pub(super) struct Offer {
     /// Where its memory begins in the segment, if it lies there. From rank 0 of a shared window
     /// where all memory begins; from a rank of a dynamic window where its directory begins.
     pub offset: Option<u64>,
-    /// Whether only the whole pages of its memory lie there.
-    pub paged: bool,
+    /// The bytes at both ends of its memory that don't lie there.
+    pub edges: Edges,
     /// From the first rank of each host: the control blocks of the ranks there, and the window's
     /// barrier if all ranks are on one host.
     pub control: Option<(Extent, Option<Extent>)>,
@@ -44,9 +45,9 @@ impl Offer {
         number: u32,
     ) -> Offer {
         let (info, offset, control, key, error) = (*info, None, None, None, None);
-        let paged = contribution.as_ref().is_ok_and(|contribution| contribution.paged);
+        let edges = contribution.as_ref().map_or_else(|_| Edges::default(), |made| made.edges);
         let nothing =
-            Offer { flavor, size: 0, unit: 1, info, offset, paged, control, key, number, error };
+            Offer { flavor, size: 0, unit: 1, info, offset, edges, control, key, number, error };
         match contribution {
             Ok(Contribution { measures, part, .. }) => Offer {
                 size: measures.size,

@@ -14,7 +14,7 @@ use super::peers::{Location, Mapped, Mapping, Target};
 use crate::engine::{Attachments, Measures};
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
-use crate::memory::{Exposed, Span, whole_pages};
+use crate::memory::{Exposed, Span};
 use crate::route::Route;
 
 /// A window's memory at one rank.
@@ -140,7 +140,7 @@ impl OwnMemory {
     pub(super) fn loadable(&self, target: &Target) -> Result<Span> {
         let is_near = matches!(target.location, Location::Segment(_))
             && target.route == Route::Direct
-            && !target.paged
+            && !target.edges.exist()
             && target.measures.size > 0;
         match self.flavor {
             Flavor::Shared => Ok(self.part(target)?.span()),
@@ -167,7 +167,7 @@ impl OwnMemory {
                 (Ok(start), Ok(end)) => span.covers(start, end),
                 _ => false,
             };
-            let is_reached = !target.paged || covers((start, end));
+            let is_reached = !target.edges.exist() || covers((start, end));
             return Ok(is_reached.then_some(Reached { span, _turn: None }));
         }
         let (Ok(start), Ok(end)) = (i64::try_from(start), i64::try_from(end)) else {
@@ -206,11 +206,12 @@ impl OwnMemory {
         };
         let mapping = match target.location {
             Location::Segment(_) if self.whole.is_some() => peer(self.part(target)?),
-            Location::Segment(offset) if target.paged => {
-                let (skip, len) = whole_pages(offset, target.measures.size);
-                let exposed = Part { offset: offset + skip, len }.map(&self.segment)?;
+            Location::Segment(offset) if target.edges.exist() => {
+                let (start, end) = target.edges.between(target.measures.size);
+                let part = Part { offset: offset.saturating_add(start), len: end - start };
+                let exposed = part.map(&self.segment)?;
                 // Displacement 0 is where the memory begins.
-                let span = exposed.span().shifted(-(skip as i64)).unwrap_or(Span::EMPTY);
+                let span = exposed.span().shifted(-(start as i64)).unwrap_or(Span::EMPTY);
                 Mapping { span, _memory: Mapped::Peer { _mapping: exposed } }
             }
             Location::Segment(offset) if target.rank != self.rank => {

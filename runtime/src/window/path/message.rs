@@ -149,6 +149,15 @@ impl Frame {
         })
     }
 
+    /// The bytes of a target's window that an operation touches. `None` where they aren't inside.
+    #[inline]
+    pub(super) fn bytes(&self, target: &Target, displacement: i64) -> Option<(i64, i64)> {
+        let Measures { size, unit } = target.measures;
+        let base = displacement.checked_mul(unit.into()).filter(|base| *base >= 0)?;
+        let (start, end) = (base.checked_add(self.reach.0)?, base.checked_add(self.reach.1)?);
+        (end as u64 <= size).then_some((start, end))
+    }
+
     /// The bytes of a target's window that an operation touches, and its header but for the window.
     /// `None` where the bytes aren't inside.
     #[inline]
@@ -158,9 +167,7 @@ impl Frame {
         action: Action,
         displacement: i64,
     ) -> Option<((i64, i64), Header)> {
-        let Measures { size, unit } = target.measures;
-        let base = displacement.checked_mul(unit.into()).filter(|base| *base >= 0)?;
-        let (start, end) = (base.checked_add(self.reach.0)?, base.checked_add(self.reach.1)?);
+        let bytes = self.bytes(target, displacement)?;
         let header = Header {
             displacement,
             count: self.count,
@@ -169,7 +176,7 @@ impl Frame {
             tag: action.code(),
             ..Header::new(action.kind())
         };
-        (end as u64 <= size).then_some(((start, end), header))
+        Some((bytes, header))
     }
 
     /// Whether memory is the run of the frame's elements, to its last byte. A struct that ends in

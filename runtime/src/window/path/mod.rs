@@ -59,8 +59,8 @@ pub(super) fn carry_out(
                 }
                 return Ok(done);
             }
-            if checked.target.paged && !matches!(checked.action, Action::Put | Action::Get) {
-                return accumulate_partly(parts, checked, ticket);
+            if checked.target.edges.exist() {
+                return at_edge(parts, checked, ticket, key);
             }
         }
         Route::Rdma => {
@@ -77,18 +77,28 @@ pub(super) fn carry_out(
     message::carry_out(parts, checked, ticket)
 }
 
-/// An accumulate by message to a target that is mostly reached directly. It waits, since the next
-/// accumulate may touch the same elements directly, and those of one origin stay in order.
-fn accumulate_partly(
+/// An operation by message on bytes of a target that aren't reached directly, as others of it are.
+fn at_edge(
     parts: &Parts,
     checked: Checked<'_>,
     ticket: Option<Arc<Ticket>>,
+    key: Option<Key>,
 ) -> Result<Progress> {
-    let target = checked.target;
+    let (target, action) = (checked.target, checked.action);
+    note(parts, &checked, key.map(Key::at_edge), Means::Frame);
     let progress = message::carry_out(parts, checked, ticket)?;
-    let settled = |_: &State| (parts.flight().outstanding(target.peer) == 0).then_some(());
-    await_target(parts, Activity::Accumulate, target, || target.peer, settled)?;
+    await_turn(parts, target, action)?;
     Ok(progress)
+}
+
+/// Waits until an accumulate by message is done. The next accumulate may touch the same elements
+/// directly, and those of one origin stay in order.
+fn await_turn(parts: &Parts, target: &Target, action: Action) -> Result<()> {
+    if matches!(action, Action::Put | Action::Get) {
+        return Ok(());
+    }
+    let settled = |_: &State| (parts.flight().outstanding(target.peer) == 0).then_some(());
+    await_target(parts, Activity::Accumulate, target, || target.peer, settled)
 }
 
 /// Notes a valid operation that doesn't go directly.
@@ -120,22 +130,28 @@ pub(super) fn again(
     let key = Key::of(parts.process().names(), target, operation)?;
     let slot = parts.memo().of(&key, operation.action);
     let prepared = slot.borrow();
-    let progress = match prepared.if_key(&key)? {
-        Means::Nothing | Means::Stream(_) => return None,
-        Means::Frame(_) | Means::Registered(_) => {
+    let done = match prepared.if_key(&key) {
+        Some(Means::Stream(_)) => return None,
+        None | Some(Means::Nothing) => None,
+        Some(Means::Frame(_) | Means::Registered(_)) => {
             drop(prepared);
-            frame(parts, target, slot, key, operation, waiter)?
+            let progress = frame(parts, target, slot, key, operation, waiter)?;
+            permit.used();
+            return Some(progress);
         }
-        direct => {
-            let done = direct::again(parts, target, direct, operation)?;
-            if let Some(counter) = notify {
-                control.notify(target.rank, counter);
-            }
-            done
-        }
+        Some(direct) => direct::again(parts, target, direct, operation),
     };
+    let Some(done) = done else {
+        drop(prepared);
+        let progress = again_at_edge(parts, target, operation, waiter)?;
+        permit.used();
+        return Some(progress);
+    };
+    if let Some(counter) = notify {
+        control.notify(target.rank, counter);
+    }
     permit.used();
-    Some(progress)
+    Some(done)
 }
 
 /// As [`again`], for callers in generic code.
@@ -158,17 +174,60 @@ fn frame(
     operation: &Operation<'_>,
     waiter: Option<&Arc<Ticket>>,
 ) -> Option<Progress> {
-    let count = operation.count as u64;
-    if slot.borrow().if_key(&key)?.frame()?.count != count {
-        // The number of elements is all that differs.
-        let means = slot.borrow().if_key(&key)?.renewed(parts, target, count)?;
-        slot.replace(Prepared::new(key, means));
-    }
+    renew(parts, target, slot, key, operation.count as u64)?;
     match slot.borrow().if_key(&key)? {
         Means::Frame(frame) => message::again(parts, target, frame, operation, waiter),
         Means::Registered(frame) => rdma::again(parts, target, frame, operation, waiter),
         _ => None,
     }
+}
+
+/// Carries out an operation at the edge of a target, if the memo has it as one frame and its bytes
+/// aren't reached directly.
+#[inline(never)]
+fn again_at_edge(
+    parts: &Parts,
+    target: &Target,
+    operation: &Operation<'_>,
+    waiter: Option<&Arc<Ticket>>,
+) -> Option<Progress> {
+    if !target.edges.exist() {
+        return None;
+    }
+    // An argument would be stored in front of every direct attempt.
+    let key = Key::of(parts.process().names(), target, operation)?.at_edge();
+    let action = operation.action;
+    let slot = parts.memo().at_edge(&key, action);
+    renew(parts, target, slot, key, operation.count as u64)?;
+    let prepared = slot.borrow();
+    let Means::Frame(frame) = prepared.if_key(&key)? else { return None };
+    let (start, end) = frame.bytes(target, operation.displacement)?;
+    let (first, after) = target.edges.between(target.measures.size);
+    // The full check of the first direct operation notes how others go directly.
+    if first <= start as u64 && end as u64 <= after {
+        return None;
+    }
+    let progress = message::again(parts, target, frame, operation, waiter)?;
+    // The operation is under way. The call that completes it returns the error.
+    let _ = await_turn(parts, target, action);
+    Some(progress)
+}
+
+/// Makes sure that an operation that the memo has as one frame has this number of elements.
+#[inline(always)]
+fn renew(
+    parts: &Parts,
+    target: &Target,
+    slot: &RefCell<Prepared>,
+    key: Key,
+    count: u64,
+) -> Option<()> {
+    if slot.borrow().if_key(&key)?.frame()?.count != count {
+        // The number of elements is all that differs.
+        let means = slot.borrow().if_key(&key)?.renewed(parts, target, count)?;
+        slot.replace(Prepared::new(key, means));
+    }
+    Some(())
 }
 
 impl Means {

@@ -1,18 +1,17 @@
-//! Puts and gets to a target of which only the whole pages are reached directly. A long one that
-//! begins or ends in a partial page is divided, so that only the elements there go by message.
+//! Puts and gets to a target of which only a part is reached directly. A long one that begins or
+//! ends outside of that part is divided, so that only the elements there go by message.
 
-use super::super::peers::{Location, Target};
+use super::super::peers::Target;
 use super::fast::base;
-use crate::memory::whole_pages;
 use crate::origin::What;
 use crate::types::TargetType;
 
 /// The shortest part, in bytes, that is worth a message more.
 const LONG: i64 = 32 << 10;
 
-/// The numbers of elements before a paged target's whole pages, in them, and behind. `None` for an
-/// operation that isn't divided: it isn't long, or goes one way as a whole, or isn't one run of
-/// elements on both sides.
+/// The numbers of elements before the part that is reached directly, in it, and after it. `None`
+/// for an operation that isn't divided: it isn't long, or goes one way as a whole, or isn't one run
+/// of elements on both sides.
 pub(in crate::window) fn divide(
     target: &Target,
     what: &What<'_>,
@@ -33,15 +32,14 @@ pub(in crate::window) fn divide(
     if !is_run || !is_whole || !what.is_plain(elements, compiled) {
         return None;
     }
-    let Location::Segment(offset) = target.location else { return None };
     let begin = base(target, displacement)?;
     let end = begin.checked_add(count.checked_mul(size)?)?;
     if end.unsigned_abs() > target.measures.size {
         return None;
     }
-    let (skip, len) = whole_pages(offset, target.measures.size);
-    let before = (skip as i64 - begin).max(0).checked_add(size - 1)? / size;
-    let within = ((skip + len) as i64 - begin).max(0) / size;
+    let (start, end) = target.edges.between(target.measures.size);
+    let before = (start as i64 - begin).max(0).checked_add(size - 1)? / size;
+    let within = (end as i64 - begin).max(0) / size;
     let (before, within) = (before.min(count), within.min(count));
     let is_worth = within > before && (within - before).checked_mul(size)? >= LONG;
     (is_worth && (before > 0 || within < count)).then_some([
