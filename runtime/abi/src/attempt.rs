@@ -1,9 +1,10 @@
-//! The attempts of the operations on windows that programs make most, and of a flush.
+//! The attempts of the operations on windows that programs make most, and of their flushes.
 //!
-//! An attempt is all in the export of its function, without a call but of the loop that combines
-//! elements. It returns `None` if it has done nothing. Then the export jumps to the [quick](crate::quick) way, which makes the rest of the call. So a call that is made
-//! by its attempt neither saves registers nor keeps its arguments: each store would delay the
-//! locked instruction of a flush (docs/tuning.md, "Attempts of calls by C").
+//! An attempt is all in the export of its function, without a call but of the loops that copy and
+//! combine elements. It returns `None` if it has done nothing. Then the export jumps to the
+//! [quick](crate::quick) way, which makes the rest of the call. So a call that is made by its
+//! attempt keeps no arguments for the rest: each store would delay the locked instruction of a
+//! flush (docs/tuning.md, "Attempts of calls by C").
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};

@@ -1,4 +1,4 @@
-//! The operations by pointer. Each has two halves: an attempt, all of which is in its caller's code,
+//! The operations by pointer. Each has two halves: an attempt, which is all in its caller's code,
 //! and the rest of the call.
 //!
 //! A caller that has nothing left to do after the attempt but to make the rest of the call needs
@@ -34,8 +34,8 @@ fn operands<'a>(
 }
 
 impl Core {
-    /// Puts or gets elements by pointer; see [`Raw::put`](crate::Raw::put). The lender of the memory
-    /// keeps it until the operation is done.
+    /// Puts or gets elements by pointer; see [`Raw::put`](crate::Raw::put). The lender of the
+    /// memory keeps it until the operation is done.
     #[inline(always)]
     #[track_caller]
     pub(in crate::window) fn transfer_pointed(
