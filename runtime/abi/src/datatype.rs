@@ -92,12 +92,19 @@ impl Holder for Type {
 /// The compiled form of a handle's type, if it is there already. Takes no reference.
 #[inline(always)]
 pub fn compiled(handle: Handle) -> Option<&'static longshore::Type> {
+    match (known(handle), handle.is_predefined()) {
+        (Some(compiled), _) => Some(compiled),
+        (None, true) => compiled_first(handle),
+        (None, false) => None,
+    }
+}
+
+/// The compiled form of a handle's type, if it was asked for before. Calls no other function.
+#[inline(always)]
+pub fn known(handle: Handle) -> Option<&'static longshore::Type> {
     match handle.is_predefined() {
         true => {
-            match COMPILED.get(handle.number().wrapping_sub(c::DATATYPE_NULL.number()))?.get() {
-                Some(compiled) => Some(compiled),
-                None => compiled_first(handle),
-            }
+            COMPILED.get(handle.number().wrapping_sub(c::DATATYPE_NULL.number()))?.get().copied()
         }
         false => borrow_object::<Type>(handle)?.committed.get(),
     }

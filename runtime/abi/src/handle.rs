@@ -98,14 +98,20 @@ fn slots() -> &'static [Slot] {
     })
 }
 
-/// The slot of a handle.
+/// The bits of a slot's distance from the first slot.
+const DISTANCE: usize = SLOTS * size_of::<Slot>() - size_of::<Slot>();
+
+const _: () = assert!(SLOTS.is_power_of_two() && size_of::<Slot>().is_power_of_two());
+
+/// The slot of a handle. A predefined handle has none: the slots aren't at the first addresses.
 #[inline(always)]
 fn slot_of(handle: Handle) -> Option<&'static Slot> {
     let address = handle.number();
-    let distance = address.wrapping_sub(BASE.load(Ordering::Acquire));
-    let is_slot = distance < SLOTS * size_of::<Slot>() && distance % size_of::<Slot>() == 0;
-    // SAFETY: the address is that of a slot, and slots are never freed.
-    (is_slot && address >= PREDEFINED).then(|| unsafe { &*ptr::with_exposed_provenance(address) })
+    let is_slot = address.wrapping_sub(BASE.load(Ordering::Acquire)) & !DISTANCE == 0;
+    // SAFETY: the address is that of a slot, and slots are never freed. Before there are slots, the
+    // distance of every address is above theirs, or that of the last addresses, which the system
+    // keeps.
+    is_slot.then(|| unsafe { &*ptr::with_exposed_provenance(address) })
 }
 
 /// The handle that is the address of a slot.

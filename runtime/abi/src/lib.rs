@@ -30,6 +30,7 @@ mod state;
 mod status;
 mod turn;
 
+mod attempt;
 mod attribute;
 mod buffered;
 mod cartesian;

@@ -3,6 +3,8 @@
 //! It takes no lock, reference count, thread-local or allocation: handles are borrowed, and the
 //! memo of the runtime's window has checked the operation before. Where anything is unusual, the
 //! function returns `None`, and the long way does all of the call.
+//!
+//! The functions with an [`attempt`](crate::attempt) make the rest of the call.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -20,7 +22,7 @@ use crate::window::Win;
 
 /// The calls of a window.
 #[inline(always)]
-fn calls(win: Handle) -> Option<Raw<'static>> {
+pub fn calls(win: Handle) -> Option<Raw<'static>> {
     Some(borrow_object::<Win>(win)?.alone()?.raw())
 }
 
@@ -47,7 +49,7 @@ fn failed(call: &'static str, win: Handle, error: longshore::Error) -> c_int {
 
 /// Whether an address is that of memory: neither null nor MPI_IN_PLACE.
 #[inline(always)]
-fn is_memory(address: *const c_void) -> bool {
+pub fn is_memory(address: *const c_void) -> bool {
     address.addr() > 1
 }
 
@@ -76,7 +78,8 @@ pub unsafe fn put(
         return None;
     }
     // SAFETY: the caller's promise.
-    let put = unsafe { calls.put(origin.cast(), count, own, rank, disp, target_count, target) };
+    let put =
+        unsafe { calls.rest().put(origin.cast(), count, own, rank, disp, target_count, target) };
     code("MPI_Put", win, put)
 }
 
@@ -99,7 +102,8 @@ pub unsafe fn get(
         return None;
     }
     // SAFETY: the caller's promise.
-    let got = unsafe { calls.get(result.cast(), count, own, rank, disp, target_count, target) };
+    let got =
+        unsafe { calls.rest().get(result.cast(), count, own, rank, disp, target_count, target) };
     code("MPI_Get", win, got)
 }
 
@@ -125,7 +129,7 @@ pub unsafe fn accumulate(
     let op = predefined(op)?;
     // SAFETY: the caller's promise.
     let added = unsafe {
-        calls.accumulate(origin.cast(), count, own, rank, disp, target_count, target, op)
+        calls.rest().accumulate(origin.cast(), count, own, rank, disp, target_count, target, op)
     };
     code("MPI_Accumulate", win, added)
 }
@@ -162,7 +166,8 @@ pub unsafe fn get_accumulate(
         _ => (origin.cast(), count, compiled(datatype)?),
     };
     // SAFETY: the caller's promise.
-    let added = unsafe { calls.get_accumulate(from, to, rank, disp, target_count, target, op) };
+    let added =
+        unsafe { calls.rest().get_accumulate(from, to, rank, disp, target_count, target, op) };
     code("MPI_Get_accumulate", win, added)
 }
 
@@ -183,7 +188,8 @@ pub unsafe fn fetch_and_op(
         return None;
     }
     // SAFETY: the caller's promise.
-    let fetched = unsafe { calls.fetch_and_op(origin.cast(), result.cast(), own, rank, disp, op) };
+    let fetched =
+        unsafe { calls.rest().fetch_and_op(origin.cast(), result.cast(), own, rank, disp, op) };
     code("MPI_Fetch_and_op", win, fetched)
 }
 
@@ -206,7 +212,8 @@ pub unsafe fn compare_and_swap(
     }
     let (new, old) = (origin.cast(), compare.cast());
     // SAFETY: the caller's promise.
-    let swapped = unsafe { calls.compare_and_swap(new, old, result.cast(), own, rank, disp) };
+    let swapped =
+        unsafe { calls.rest().compare_and_swap(new, old, result.cast(), own, rank, disp) };
     code("MPI_Compare_and_swap", win, swapped)
 }
 
@@ -303,7 +310,7 @@ pub unsafe fn win_flush(rank: c_int, win: Handle) -> Option<c_int> {
     if rank < 0 {
         return None;
     }
-    code("MPI_Win_flush", win, calls(win)?.flush(rank))
+    code("MPI_Win_flush", win, calls(win)?.rest().flush(rank))
 }
 
 /// # Safety
@@ -313,5 +320,5 @@ pub unsafe fn win_flush_local(rank: c_int, win: Handle) -> Option<c_int> {
     if rank < 0 {
         return None;
     }
-    code("MPI_Win_flush_local", win, calls(win)?.flush_local(rank))
+    code("MPI_Win_flush_local", win, calls(win)?.rest().flush_local(rank))
 }

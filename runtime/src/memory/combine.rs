@@ -68,24 +68,21 @@ impl Span {
         reduction.combine_packed(operand, &mut there, size_of::<T>() as u64).is_ok().then_some(old)
     }
 
-    /// Combines `bytes` of elements at `operands` with those from displacement `at` on; see
+    /// Combines `bytes` of elements at `operands` with those of this span; see
     /// [`Combiner::combine`]. The earlier ones go to `room`, if it is given. Returns `None`, and
-    /// changes nothing, if the memory doesn't have them. By the module's rules the other two have
-    /// them.
+    /// changes nothing, if the span has fewer bytes. By the module's rules the other two have them.
     #[inline(always)]
     pub(crate) fn combine_places(
         self,
         combiner: &Combiner,
-        at: i64,
         operands: *mut u8,
         room: Option<*mut u8>,
         bytes: u64,
     ) -> Option<()> {
         let span = |start| Span { start, len: bytes, origin: 0 };
-        let mut there = self.part_at(at, bytes)?.view_mut()?;
-        let operands = span(operands).view()?;
+        let (operands, mut there) = (span(operands).view()?, self.view_mut()?);
         if let Some(room) = room {
-            span(room).copy_run(0, self, at, bytes).then_some(())?;
+            span(room).copy_run(0, self, 0, bytes).then_some(())?;
         }
         combiner.combine(operands, &mut there, bytes).ok()
     }
@@ -135,16 +132,16 @@ impl Span {
         let size = swap.element();
         let are_elements =
             [compare, new, old].iter().all(|span| span.origin == 0 && span.len == size);
-        are_elements && self.swap_places(swap, at, compare.start, new.start, old.start)
+        let there = self.part_at(at, size).filter(|_| are_elements);
+        there.is_some_and(|it| it.swap_places(swap, compare.start, new.start, old.start))
     }
 
-    /// [`swap_at`](Span::swap_at) of elements that are given by where they start. By the module's
-    /// rules each of the three has an element's bytes.
+    /// [`swap_at`](Span::swap_at) of the element at displacement 0, and of others that are given by
+    /// where they start. By the module's rules each of the three has an element's bytes.
     #[inline(always)]
     pub(crate) fn swap_places(
         self,
         swap: &Swap,
-        at: i64,
         compare: *mut u8,
         new: *mut u8,
         old: *mut u8,
@@ -152,14 +149,14 @@ impl Span {
         // The length is a constant in each branch, so that no bounds are left to be checked but
         // those of this span.
         match swap.element() {
-            8 => self.swap_words::<u64>(swap, at, compare, new, old),
-            4 => self.swap_words::<u32>(swap, at, compare, new, old),
-            2 => self.swap_words::<u16>(swap, at, compare, new, old),
-            1 => self.swap_words::<u8>(swap, at, compare, new, old),
+            8 => self.swap_words::<u64>(swap, compare, new, old),
+            4 => self.swap_words::<u32>(swap, compare, new, old),
+            2 => self.swap_words::<u16>(swap, compare, new, old),
+            1 => self.swap_words::<u8>(swap, compare, new, old),
             size => {
                 let [compare, new, old] =
                     [compare, new, old].map(|place| Span { start: place, len: size, origin: 0 });
-                old.copy_run(0, self, at, size) && self.swap_views(swap, at, compare, new)
+                old.copy_run(0, self, 0, size) && self.swap_views(swap, 0, compare, new)
             }
         }
     }
@@ -168,13 +165,12 @@ impl Span {
     fn swap_words<W: Element + Into<u64>>(
         self,
         swap: &Swap,
-        at: i64,
         compare: *mut u8,
         new: *mut u8,
         old: *mut u8,
     ) -> bool {
         let [compare, new, old] = [compare, new, old].map(|place| Span::of(place.cast::<W>(), 1));
-        match self.swap_word::<W, W>(swap, at, compare, new) {
+        match self.swap_word::<W, W>(swap, 0, compare, new) {
             Some(found) => old.copy_run(0, Span::of_value(&found), 0, size_of::<W>() as u64),
             None => false,
         }

@@ -65,7 +65,7 @@ impl Span {
 
     /// `len` bytes of the memory, from displacement `at` on; `None` if it doesn't have them.
     #[inline(always)]
-    pub(super) fn part_at(self, at: i64, len: u64) -> Option<Span> {
+    pub(crate) fn part_at(self, at: i64, len: u64) -> Option<Span> {
         // A negative place is a number above every length.
         self.part(self.origin.checked_add(at)? as u64, len)
     }
@@ -290,6 +290,21 @@ impl Span {
         // module's rules keep alive.
         unsafe { shipable::kernels::copy_run(from, to, len as usize) };
         true
+    }
+
+    /// Copies as many bytes to this span as it has. By the module's rules there are as many at
+    /// `from`.
+    #[inline(always)]
+    pub(crate) fn fill_from(self, from: *const u8) {
+        // SAFETY: both are runs of elements, which the module's rules keep alive.
+        unsafe { shipable::kernels::copy_run(from, self.start, self.len as usize) };
+    }
+
+    /// Copies all bytes of this span. By the module's rules there is room for them at `to`.
+    #[inline(always)]
+    pub(crate) fn copy_to(self, to: *mut u8) {
+        // SAFETY: both are runs of elements, which the module's rules keep alive.
+        unsafe { shipable::kernels::copy_run(self.start, to, self.len as usize) };
     }
 
     /// Runs `body` on the span of a slice, which must not outlive the call.

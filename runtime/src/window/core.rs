@@ -1,10 +1,11 @@
-//! The calls of a window, which give their errors a place. `operations` has those that operate;
-//! here are synchronisation, settings and the end.
+//! The calls of a window, which give their errors a place. `operations` has those that operate, and
+//! `pointed` those that do so by pointer; here are synchronisation, settings and the end.
 //!
 //! Scopes, calls by pointer and accessors all come down to these calls. A call's error names the
 //! call, the window, the target and the epoch, and goes to the window's error handler once.
 
 mod operations;
+mod pointed;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
@@ -18,7 +19,7 @@ use super::parts::Parts;
 use super::peers::Target;
 use super::state::{FREE_IN_EPOCH, Step};
 use super::sync::fence::fence;
-use super::sync::flush::{flush, flush_idle, flush_local, sync};
+use super::sync::flush::{flush, flush_idle, flush_local, is_idle, sync};
 use super::sync::lock::{LockType, lock, lock_all, unlock, unlock_all};
 use super::sync::poison::{poison, poisoned};
 use super::sync::pscw::{complete, post, start, test, wait};
@@ -208,14 +209,21 @@ impl Core {
     /// flushes.
     #[inline(always)]
     pub(super) fn flush(&self, target: i32, caller: Caller) -> Result<()> {
-        match flush_idle(&self.parts, target) {
+        match self.try_flush(target) {
             true => Ok(()),
-            false => self.flush_otherwise(target, caller),
+            false => self.flush_rest(target, caller),
         }
     }
 
+    /// The attempt of a flush. Returns false if it has done nothing.
+    #[inline(always)]
+    pub(super) fn try_flush(&self, target: i32) -> bool {
+        flush_idle(&self.parts, target)
+    }
+
+    /// A flush where the attempt has failed.
     #[inline(never)]
-    fn flush_otherwise(&self, target: i32, caller: Caller) -> Result<()> {
+    pub(super) fn flush_rest(&self, target: i32, caller: Caller) -> Result<()> {
         let flushed = flush(&self.parts, Some(target), caller);
         flushed.map_err(|error| self.placed(error, "flush", Some(target)))
     }
@@ -226,7 +234,23 @@ impl Core {
         flushed.map_err(|error| self.placed(error, "flush_all", None))
     }
 
+    #[inline(always)]
     pub(super) fn flush_local(&self, target: i32, caller: Caller) -> Result<()> {
+        match self.try_flush_local(target) {
+            true => Ok(()),
+            false => self.flush_local_rest(target, caller),
+        }
+    }
+
+    /// The attempt of a local flush. Returns false if it has done nothing.
+    #[inline(always)]
+    pub(super) fn try_flush_local(&self, target: i32) -> bool {
+        is_idle(&self.parts, target)
+    }
+
+    /// A local flush where the attempt has failed.
+    #[inline(never)]
+    pub(super) fn flush_local_rest(&self, target: i32, caller: Caller) -> Result<()> {
         let flushed = flush_local(&self.parts, Some(target), caller);
         flushed.map_err(|error| self.placed(error, "flush_local", Some(target)))
     }

@@ -239,6 +239,14 @@ impl Peers {
         self.at(usize::try_from(rank).ok()?)
     }
 
+    /// The target with a rank of the window's communicator, if an operation or a lock has named it
+    /// before. An attempt asks for it so, since no other function is called for it.
+    #[inline(always)]
+    pub(super) fn known(&self, rank: i32) -> Option<&Target> {
+        // No window has so many ranks that it has one with the number of a negative one.
+        Some(self.targets.get(rank as u32 as usize)?.get()?)
+    }
+
     /// The target with a rank of the window's communicator; `None` for PROC_NULL (rule 27).
     ///
     /// # Errors

@@ -56,22 +56,36 @@ fn export(out: &mut String, function: &Function, width: Width) {
     let result = function.result().map_or("c_int".to_owned(), |kind| kind.rust(width));
     let c_name = function.c_name(width);
     let inner = c_name.to_lowercase();
+    let lower = function.name().to_lowercase();
+    let arguments: Vec<String> = function.parameters().iter().map(Parameter::quick).collect();
+    let arguments = arguments.join(", ");
+    // Each function leaves to the next one what it can't do.
+    let mut last = format!("unsafe fn {inner}");
     if function.has("quick") {
-        let quick = format!("crate::quick::{}", function.name().to_lowercase());
-        let arguments: Vec<String> = function.parameters().iter().map(Parameter::quick).collect();
-        let arguments = arguments.join(", ");
+        let mut head = format!("#[inline(always)]\nunsafe fn {inner}");
+        if function.has("attempt") {
+            put(
+                out,
+                format_args!(
+                    "{head}({declared}) -> {result} {{\n    \
+                     match unsafe {{ crate::attempt::{lower}({arguments}) }} {{\n        \
+                     Some(()) => 0,\n        None => unsafe {{ {inner}_rest({names}) }},\n    }}\n}}\n"
+                ),
+            );
+            // It finds its arguments where the export has them, so the export only jumps to it.
+            head = format!("#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn {inner}_rest");
+        }
         put(
             out,
             format_args!(
-                "#[inline(always)]\nunsafe fn {inner}({declared}) -> {result} {{\n    \
-                 match unsafe {{ {quick}({arguments}) }} {{\n        Some(code) => code,\n        \
-                 None => unsafe {{ {inner}_long({names}) }},\n    }}\n}}\n#[cold]\n\
-                 unsafe fn {inner}_long({declared}) -> {result} {{\n"
+                "{head}({declared}) -> {result} {{\n    \
+                 match unsafe {{ crate::quick::{lower}({arguments}) }} {{\n        \
+                 Some(code) => code,\n        None => unsafe {{ {inner}_long({names}) }},\n    }}\n}}\n"
             ),
         );
-    } else {
-        put(out, format_args!("unsafe fn {inner}({declared}) -> {result} {{\n"));
+        last = format!("#[cold]\nunsafe fn {inner}_long");
     }
+    put(out, format_args!("{last}({declared}) -> {result} {{\n"));
     body(out, function, width);
     put(out, format_args!("}}\n"));
     for prefix in ["", "P"] {

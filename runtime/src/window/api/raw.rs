@@ -8,6 +8,7 @@
 //! [`Raw`] describes how long an operation may use its memory.
 #![allow(unsafe_code)]
 
+mod halves;
 mod notify;
 
 use std::panic::Location;
@@ -254,6 +255,7 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// Those of [`flush`](Raw::flush).
+    #[inline]
     #[track_caller]
     pub fn flush_local(self, target: i32) -> Result<()> {
         self.raising(self.core.flush_local(target, Location::caller()))
@@ -337,10 +339,9 @@ impl<'w> Raw<'w> {
         target_count: i64,
         target_type: impl IntoTargetType<'t>,
     ) -> Result<()> {
-        let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
-        let target_type = target_type.into_target_type();
-        let (action, at) = (Action::Put, target_disp);
-        self.core.transfer(action, span, what, target, at, target_count, target_type)
+        let origin = (origin.cast_mut(), origin_count, origin_type);
+        let (action, target_type) = (Action::Put, target_type.into_target_type());
+        self.core.transfer_pointed(action, origin, target, target_disp, target_count, target_type)
     }
 
     /// Gets elements from a target's window into the memory at `origin` (MPI-5.0 section 12.3.2);
@@ -365,10 +366,9 @@ impl<'w> Raw<'w> {
         target_count: i64,
         target_type: impl IntoTargetType<'t>,
     ) -> Result<()> {
-        let (span, what) = pointed(origin, origin_count, origin_type);
-        let target_type = target_type.into_target_type();
-        let (action, at) = (Action::Get, target_disp);
-        self.core.transfer(action, span, what, target, at, target_count, target_type)
+        let origin = (origin, origin_count, origin_type);
+        let (action, target_type) = (Action::Get, target_type.into_target_type());
+        self.core.transfer_pointed(action, origin, target, target_disp, target_count, target_type)
     }
 
     /// Combines elements with the contents of a target's window (MPI-5.0 section 12.3.4); see

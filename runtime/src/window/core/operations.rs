@@ -14,7 +14,6 @@ use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::job::Activity;
 use crate::memory::{Keeper, Span, zeroed};
 use crate::origin::What;
-use crate::raw::{element, pointed};
 use crate::types::{ElementType, TargetType, Type};
 use crate::window::check::check;
 use crate::window::claim;
@@ -43,9 +42,27 @@ impl Core {
         target_type: TargetType<'_>,
     ) -> Result<()> {
         let (parts, at) = (&self.parts, displacement);
-        if fast::transfer(parts, action, memory, what, target, at, count, target_type).is_some() {
-            return Ok(());
+        match fast::transfer(parts, action, memory, what, target, at, count, target_type) {
+            Some(()) => Ok(()),
+            None => self.transfer_rest(action, memory, what, target, at, count, target_type),
         }
+    }
+
+    /// A put or get that the inlined attempt doesn't do.
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline(always)]
+    #[track_caller]
+    pub(in crate::window) fn transfer_rest(
+        &self,
+        action: Action,
+        memory: Span,
+        what: What<'_>,
+        target: i32,
+        at: i64,
+        count: i64,
+        target_type: TargetType<'_>,
+    ) -> Result<()> {
+        let parts = &self.parts;
         if !observing::counts_copies(parts, target) {
             return self.transfer_otherwise(action, memory, what, target, at, count, target_type);
         }
@@ -85,6 +102,22 @@ impl Core {
     #[inline(never)]
     #[track_caller]
     fn transfer_otherwise(
+        &self,
+        action: Action,
+        span: Span,
+        what: What<'_>,
+        target: i32,
+        at: i64,
+        count: i64,
+        target_type: TargetType<'_>,
+    ) -> Result<()> {
+        self.transfer_again(action, span, what, target, at, count, target_type)
+    }
+
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn transfer_again(
         &self,
         action: Action,
         span: Span,
@@ -173,7 +206,7 @@ impl Core {
 
     #[inline(never)]
     #[track_caller]
-    fn accumulate_otherwise(
+    pub(super) fn accumulate_otherwise(
         &self,
         action: Action,
         (memory, what): (Span, What<'_>),
@@ -203,142 +236,6 @@ impl Core {
         let origin = Some(Side { what, span: memory });
         let result = result.map(|(span, what)| Side { what, span });
         self.operate(Operation::new(action, place, origin, result))
-    }
-
-    /// Accumulates elements by pointers, and fetches the items that were there if there is a
-    /// `result`; see [`Raw::accumulate`](crate::Raw::accumulate). The lender of both memories keeps
-    /// them until the operation is done.
-    #[allow(clippy::too_many_arguments)] // MPI's
-    #[inline(always)]
-    #[track_caller]
-    pub(in crate::window) fn accumulate_pointed(
-        &self,
-        action: Action,
-        origin: (*mut u8, i64, &Type),
-        result: Option<(*mut u8, i64, &Type)>,
-        target: i32,
-        displacement: i64,
-        count: i64,
-        target_type: TargetType<'_>,
-    ) -> Result<()> {
-        // An atomic get ignores its origin, which may be null (MPI-5.0 section 12.3.4).
-        let origin = match result {
-            Some(result) if action.is_atomic_get() => result,
-            _ => origin,
-        };
-        if let TargetType::Own(own) = target_type {
-            let is_same = |(_, elements, datatype): (*mut u8, i64, &Type)| {
-                elements == count && Arc::ptr_eq(datatype.compiled(), own.compiled())
-            };
-            if is_same(origin) && result.is_none_or(is_same) {
-                let (parts, at, room) = (&self.parts, displacement, result.map(|(to, ..)| to));
-                let from = origin.0;
-                if fast::accumulate_places(parts, action, from, room, target, at, count, own)
-                    .is_some()
-                {
-                    return Ok(());
-                }
-            }
-        }
-        self.accumulate_typed(action, origin, result, (target, displacement, count, target_type))
-    }
-
-    /// As [`accumulate_pointed`](Core::accumulate_pointed), of elements of several types, or where
-    /// the first attempt has failed.
-    #[inline(never)]
-    #[track_caller]
-    fn accumulate_typed(
-        &self,
-        action: Action,
-        (origin, elements, datatype): (*mut u8, i64, &Type),
-        result: Option<(*mut u8, i64, &Type)>,
-        (target, at, count, target_type): (i32, i64, i64, TargetType<'_>),
-    ) -> Result<()> {
-        let origin = pointed(origin, elements, datatype);
-        let result = result.map(|(to, elements, datatype)| pointed(to, elements, datatype));
-        self.accumulate(action, origin, result, target, at, count, target_type)
-    }
-
-    /// A fetch_and_op of one element by pointers. Their lender keeps both memories until the
-    /// operation is done.
-    #[inline(always)]
-    #[track_caller]
-    pub(in crate::window) fn fetch(
-        &self,
-        op: Op,
-        operand: *mut u8,
-        room: *mut u8,
-        target: i32,
-        displacement: i64,
-        own: &Type,
-    ) -> Result<()> {
-        let (parts, action) = (&self.parts, Action::FetchAndOp(op));
-        // An atomic get ignores its origin, which may be null (MPI-5.0 section 12.3.4).
-        let operand = if op == Op::NoOp { room } else { operand };
-        let (to, at) = (Some(room), displacement);
-        match fast::accumulate_places(parts, action, operand, to, target, at, 1, own) {
-            Some(()) => Ok(()),
-            None => self.fetch_checked(action, operand, room, target, displacement, own),
-        }
-    }
-
-    #[inline(never)]
-    #[track_caller]
-    fn fetch_checked(
-        &self,
-        action: Action,
-        operand: *mut u8,
-        room: *mut u8,
-        target: i32,
-        displacement: i64,
-        own: &Type,
-    ) -> Result<()> {
-        let [operand, room] = [operand, room].map(|place| element(place, own));
-        let what = What::Typed { count: 1, datatype: own, at: 0, native: None };
-        let place = (target, displacement, 1, TargetType::Own(own));
-        self.accumulate_otherwise(action, (operand, what), Some((room, what)), place)
-    }
-
-    /// A compare_and_swap of one element by pointers: what the target's element is compared with,
-    /// its new value, and room for its old one. Their lender keeps all memories until the operation
-    /// is done.
-    #[inline(always)]
-    #[track_caller]
-    pub(in crate::window) fn swap(
-        &self,
-        places: [*mut u8; 3],
-        target: i32,
-        displacement: i64,
-        own: &Type,
-    ) -> Result<()> {
-        match fast::swap_place(&self.parts, places, target, displacement, own) {
-            Some(()) => Ok(()),
-            None => self.swap_otherwise(places, target, displacement, own),
-        }
-    }
-
-    #[inline(never)]
-    #[track_caller]
-    fn swap_otherwise(
-        &self,
-        places: [*mut u8; 3],
-        target: i32,
-        displacement: i64,
-        own: &Type,
-    ) -> Result<()> {
-        let (parts, at) = (&self.parts, displacement);
-        if let Some(to) = fast::unlocked(parts, target) {
-            let again = move || fast::swap_place(parts, places, target, at, own);
-            if fast::locked(parts, to, again).is_some() {
-                return Ok(());
-            }
-        }
-        let [compare, new, old] = places.map(|place| element(place, own));
-        let what = What::Typed { count: 1, datatype: own, at: 0, native: None };
-        let place = (target, displacement, 1, TargetType::Own(own));
-        let (origin, result) = (Some(Side { what, span: new }), Some(Side { what, span: old }));
-        let operation = Operation::new(Action::CompareAndSwap, place, origin, result);
-        self.operate(Operation { compare: Some(compare), ..operation })
     }
 
     /// A fetch_and_op of one element, given by value.

@@ -110,7 +110,7 @@ pub(in crate::window) fn copy(
     own: &Type,
     run: KnownRun,
 ) -> Option<()> {
-    let target = parts.peers().get(target)?;
+    let target = parts.peers().known(target)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
     let is_own = own.is_of(parts.process().names());
@@ -150,7 +150,7 @@ pub(in crate::window) fn accumulate(
     target_type: TargetType<'_>,
 ) -> Option<()> {
     let TargetType::Own(own) = target_type else { return None };
-    let target = parts.peers().get(target)?;
+    let target = parts.peers().known(target)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
     let prepared = parts.memo().direct(action, own).borrow();
@@ -188,7 +188,7 @@ pub(in crate::window) fn fetch<T: Element>(
     op: Op,
 ) -> Option<T> {
     let action = Action::FetchAndOp(op);
-    let target = parts.peers().get(target)?;
+    let target = parts.peers().known(target)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
     let prepared = parts.memo().value(action).borrow();
@@ -211,7 +211,7 @@ pub(in crate::window) fn swap<T: Element>(
     target: i32,
     displacement: i64,
 ) -> Option<T> {
-    let target = parts.peers().get(target)?;
+    let target = parts.peers().known(target)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
     let known = parts.memo().value(Action::CompareAndSwap);
@@ -223,6 +223,36 @@ pub(in crate::window) fn swap<T: Element>(
     let old = mapping.span.compare_and_swap(&swap, at, compare, new)?;
     permit.used();
     Some(old)
+}
+
+/// A put or get of elements of the target type itself, by pointer.
+#[inline(always)]
+pub(in crate::window) fn transfer_places(
+    parts: &Parts,
+    action: Action,
+    place: *mut u8,
+    rank: i32,
+    displacement: i64,
+    count: i64,
+    own: &Type,
+) -> Option<()> {
+    let run = parts.memo().run(own)?;
+    let target = parts.peers().known(rank)?;
+    let mapping = target.mapping.get()?;
+    let permit = parts.epochs().permit(target)?;
+    let len = run.len(count)?;
+    if !own.is_of(parts.process().names()) {
+        return None;
+    }
+    // No memory has a negative displacement.
+    let at = displacement.checked_mul(i64::from(target.measures.unit))?;
+    let there = mapping.span.part_at(at, len)?;
+    permit.used();
+    match action {
+        Action::Put => there.fill_from(place),
+        _ => there.copy_to(place),
+    }
+    Some(())
 }
 
 /// An accumulate of elements of the target type itself, by pointers: to the operands, and to room
@@ -240,7 +270,7 @@ pub(in crate::window) fn accumulate_places(
     own: &Type,
 ) -> Option<()> {
     let known = parts.memo().combine(action, own)?;
-    let target = parts.peers().get(rank)?;
+    let target = parts.peers().known(rank)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
     let len = known.len(count).filter(|len| *len <= PIECE)?;
@@ -249,14 +279,17 @@ pub(in crate::window) fn accumulate_places(
     }
     // No memory has a negative displacement.
     let at = displacement.checked_mul(i64::from(target.measures.unit))?;
+    // Found before the lock, after which nothing fails: so no argument is kept for the full check.
+    let there = mapping.span.part_at(at, len)?;
+    permit.used();
     // The argument is there before the number in the target, which would have to be loaded.
     let _held = parts.peers().control().accumulate(rank as u32);
     // The length is a constant in the first branch, which has no call for the copy then.
-    match len {
-        8 => mapping.span.combine_places(&known.combiner, at, operands, room, 8)?,
-        len => mapping.span.combine_places(&known.combiner, at, operands, room, len)?,
-    }
-    permit.used();
+    let combined = match len {
+        8 => there.combine_places(&known.combiner, operands, room, 8),
+        len => there.combine_places(&known.combiner, operands, room, len),
+    };
+    assert!(combined.is_some(), "elements that were found in the target aren't there");
     Some(())
 }
 
@@ -270,7 +303,7 @@ pub(in crate::window) fn swap_place(
     own: &Type,
 ) -> Option<()> {
     let swap = parts.memo().swap(own)?;
-    let target = parts.peers().get(rank)?;
+    let target = parts.peers().known(rank)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
     if !own.is_of(parts.process().names()) {
@@ -278,11 +311,12 @@ pub(in crate::window) fn swap_place(
     }
     // No memory has a negative displacement.
     let at = displacement.checked_mul(i64::from(target.measures.unit))?;
+    // Found before the lock, after which nothing fails: so no argument is kept for the full check.
+    let there = mapping.span.part_at(at, swap.element())?;
+    permit.used();
     // The argument is there before the number in the target, which would have to be loaded.
     let _held = parts.peers().control().accumulate(rank as u32);
-    if !mapping.span.swap_places(&swap, at, compare, new, old) {
-        return None;
-    }
-    permit.used();
+    let swapped = there.swap_places(&swap, compare, new, old);
+    assert!(swapped, "an element that was found in the target isn't there");
     Some(())
 }

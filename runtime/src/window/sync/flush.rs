@@ -12,22 +12,28 @@ use crate::window::peers::Target;
 use crate::window::state::{Access, EpochState};
 use crate::window::waiting::{await_all, await_target, drain, find_done};
 
-/// Completes the operations on a target if none is in flight, which takes only a full barrier.
-/// Otherwise returns false, and [`flush`] does all of the call. Inlined, since it is most of what a
-/// program pays for a direct operation.
+/// Whether a flush of a target has nothing to wait for: it is locked, and nothing is in flight.
 #[inline(always)]
-pub(in crate::window) fn flush_idle(parts: &Parts, rank: i32) -> bool {
-    let Some(target) = parts.peers().get(rank) else { return false };
+pub(in crate::window) fn is_idle(parts: &Parts, rank: i32) -> bool {
+    let Some(target) = parts.peers().known(rank) else { return false };
     let is_open = match parts.epochs().state() {
         EpochState::LockAll { .. } => true,
         EpochState::Locks(_) => target.access.get() != Access::Closed,
         _ => false,
     };
-    if !is_open || !parts.flight().is_empty() || parts.process().must_poll() {
-        return false;
+    is_open && parts.flight().is_empty() && !parts.process().must_poll()
+}
+
+/// Completes the operations on a target if none is in flight, which takes only a full barrier.
+/// Otherwise returns false, and [`flush`] does all of the call. Inlined, since it is most of what a
+/// program pays for a direct operation.
+#[inline(always)]
+pub(in crate::window) fn flush_idle(parts: &Parts, rank: i32) -> bool {
+    let is_idle = is_idle(parts, rank);
+    if is_idle {
+        full_barrier();
     }
-    full_barrier();
-    true
+    is_idle
 }
 
 /// Completes the operations on a target, or on all, at both sides. Has a full barrier.

@@ -1,0 +1,185 @@
+//! The attempts of the operations on windows that programs make most, and of their flushes.
+//!
+//! An attempt is all in the export of its function, without a call but of the loops that copy and
+//! combine elements. It returns `None` if it has done nothing. Then the export jumps to the
+//! [quick](crate::quick) way, which makes the rest of the call. So a call that is made by its
+//! attempt keeps no arguments for the rest: each store would delay the locked instruction of a
+//! flush (docs/tuning.md, "Attempts of calls by C").
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use longshore::{Op, Type};
+
+use crate::datatype::known;
+use crate::handle::Handle;
+use crate::operation::predefined;
+use crate::quick::{calls, is_memory};
+use crate::rma::is_counted;
+
+/// The compiled types of both sides, which mostly are one.
+#[inline(always)]
+fn both(datatype: Handle, target_type: Handle) -> Option<(&'static Type, &'static Type)> {
+    let own = known(datatype)?;
+    Some((own, if target_type == datatype { own } else { known(target_type)? }))
+}
+
+/// # Safety
+/// The program's promises of MPI_Put.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub unsafe fn put(
+    origin: *const c_void,
+    count: i64,
+    datatype: Handle,
+    rank: c_int,
+    disp: i64,
+    target_count: i64,
+    target_type: Handle,
+    win: Handle,
+) -> Option<()> {
+    let ((own, target), calls) = (both(datatype, target_type)?, calls(win)?.attempt());
+    if !is_memory(origin) {
+        return None;
+    }
+    let from = origin.cast();
+    // SAFETY: the caller's promise.
+    unsafe { calls.put(from, count, own, rank, disp, target_count, target) }.then_some(())
+}
+
+/// # Safety
+/// The program's promises of MPI_Get.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub unsafe fn get(
+    result: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    rank: c_int,
+    disp: i64,
+    target_count: i64,
+    target_type: Handle,
+    win: Handle,
+) -> Option<()> {
+    let ((own, target), calls) = (both(datatype, target_type)?, calls(win)?.attempt());
+    if !is_memory(result) {
+        return None;
+    }
+    let to = result.cast();
+    // SAFETY: the caller's promise.
+    unsafe { calls.get(to, count, own, rank, disp, target_count, target) }.then_some(())
+}
+
+/// # Safety
+/// The program's promises of MPI_Accumulate.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub unsafe fn accumulate(
+    origin: *const c_void,
+    count: i64,
+    datatype: Handle,
+    rank: c_int,
+    disp: i64,
+    target_count: i64,
+    target_type: Handle,
+    op: Handle,
+    win: Handle,
+) -> Option<()> {
+    let ((own, target), calls) = (both(datatype, target_type)?, calls(win)?.attempt());
+    if !is_memory(origin) || target_count == 0 || is_counted(datatype) {
+        return None;
+    }
+    let (op, from) = (predefined(op)?, origin.cast());
+    // SAFETY: the caller's promise.
+    unsafe { calls.accumulate(from, count, own, rank, disp, target_count, target, op) }
+        .then_some(())
+}
+
+/// # Safety
+/// The program's promises of MPI_Get_accumulate.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub unsafe fn get_accumulate(
+    origin: *const c_void,
+    count: i64,
+    datatype: Handle,
+    result: *mut c_void,
+    result_count: i64,
+    result_type: Handle,
+    rank: c_int,
+    disp: i64,
+    target_count: i64,
+    target_type: Handle,
+    op: Handle,
+    win: Handle,
+) -> Option<()> {
+    let ((own, target), calls) = (both(result_type, target_type)?, calls(win)?.attempt());
+    if !is_memory(result) || target_count == 0 || is_counted(result_type) {
+        return None;
+    }
+    let op = predefined(op)?;
+    // An atomic get ignores its origin. Operands of another type are left to the rest of the call.
+    if op != Op::NoOp && (!is_memory(origin) || datatype != result_type) {
+        return None;
+    }
+    let (from, to) = ((origin.cast(), count, own), (result.cast(), result_count, own));
+    // SAFETY: the caller's promise.
+    unsafe { calls.get_accumulate(from, to, rank, disp, target_count, target, op) }.then_some(())
+}
+
+/// # Safety
+/// The program's promises of MPI_Fetch_and_op.
+#[inline(always)]
+pub unsafe fn fetch_and_op(
+    origin: *const c_void,
+    result: *mut c_void,
+    datatype: Handle,
+    rank: c_int,
+    disp: i64,
+    op: Handle,
+    win: Handle,
+) -> Option<()> {
+    let (own, calls, op) = (known(datatype)?, calls(win)?.attempt(), predefined(op)?);
+    if !is_memory(origin) || !is_memory(result) || is_counted(datatype) {
+        return None;
+    }
+    let (from, to) = (origin.cast(), result.cast());
+    // SAFETY: the caller's promise.
+    unsafe { calls.fetch_and_op(from, to, own, rank, disp, op) }.then_some(())
+}
+
+/// # Safety
+/// The program's promises of MPI_Compare_and_swap.
+#[inline(always)]
+pub unsafe fn compare_and_swap(
+    origin: *const c_void,
+    compare: *const c_void,
+    result: *mut c_void,
+    datatype: Handle,
+    rank: c_int,
+    disp: i64,
+    win: Handle,
+) -> Option<()> {
+    let (own, calls) = (known(datatype)?, calls(win)?.attempt());
+    let are_memory = is_memory(origin) && is_memory(compare) && is_memory(result);
+    if !are_memory || is_counted(datatype) {
+        return None;
+    }
+    let (new, old, to) = (origin.cast(), compare.cast(), result.cast());
+    // SAFETY: the caller's promise.
+    unsafe { calls.compare_and_swap(new, old, to, own, rank, disp) }.then_some(())
+}
+
+/// # Safety
+/// The program's promises of MPI_Win_flush.
+#[inline(always)]
+pub unsafe fn win_flush(rank: c_int, win: Handle) -> Option<()> {
+    calls(win)?.attempt().flush(rank).then_some(())
+}
+
+/// # Safety
+/// The program's promises of MPI_Win_flush_local.
+#[inline(always)]
+pub unsafe fn win_flush_local(rank: c_int, win: Handle) -> Option<()> {
+    calls(win)?.attempt().flush_local(rank).then_some(())
+}
