@@ -25,52 +25,6 @@ fn both(datatype: Handle, target_type: Handle) -> Option<(&'static Type, &'stati
 }
 
 /// # Safety
-/// The program's promises of MPI_Put.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)] // MPI's
-pub unsafe fn put(
-    origin: *const c_void,
-    count: i64,
-    datatype: Handle,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
-    win: Handle,
-) -> Option<()> {
-    let ((own, target), calls) = (both(datatype, target_type)?, calls(win)?.attempt());
-    if !is_memory(origin) {
-        return None;
-    }
-    let from = origin.cast();
-    // SAFETY: the caller's promise.
-    unsafe { calls.put(from, count, own, rank, disp, target_count, target) }.then_some(())
-}
-
-/// # Safety
-/// The program's promises of MPI_Get.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)] // MPI's
-pub unsafe fn get(
-    result: *mut c_void,
-    count: i64,
-    datatype: Handle,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
-    win: Handle,
-) -> Option<()> {
-    let ((own, target), calls) = (both(datatype, target_type)?, calls(win)?.attempt());
-    if !is_memory(result) {
-        return None;
-    }
-    let to = result.cast();
-    // SAFETY: the caller's promise.
-    unsafe { calls.get(to, count, own, rank, disp, target_count, target) }.then_some(())
-}
-
-/// # Safety
 /// The program's promises of MPI_Accumulate.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)] // MPI's

@@ -78,8 +78,7 @@ pub unsafe fn put(
         return None;
     }
     // SAFETY: the caller's promise.
-    let put =
-        unsafe { calls.rest().put(origin.cast(), count, own, rank, disp, target_count, target) };
+    let put = unsafe { calls.put(origin.cast(), count, own, rank, disp, target_count, target) };
     code("MPI_Put", win, put)
 }
 
@@ -102,8 +101,7 @@ pub unsafe fn get(
         return None;
     }
     // SAFETY: the caller's promise.
-    let got =
-        unsafe { calls.rest().get(result.cast(), count, own, rank, disp, target_count, target) };
+    let got = unsafe { calls.get(result.cast(), count, own, rank, disp, target_count, target) };
     code("MPI_Get", win, got)
 }
 

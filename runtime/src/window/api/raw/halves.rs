@@ -1,6 +1,6 @@
 //! The two halves of the calls that programs make most, for a C interface.
 //!
-//! [`Raw::put`] is an attempt and, if that fails, the rest of the call. A function that has nothing
+//! [`Raw::accumulate`] is an attempt and, if that fails, the rest of the call. A function that has nothing
 //! else to do after the attempt but to call another function for the rest needs no stack for it
 //! (docs/tuning.md, "Attempts of calls by C").
 //!
@@ -39,18 +39,6 @@
 //! }
 //! calls.unlock_all()?;
 //! assert!(window.get::<i64>(0)? >= 6);
-//! calls.lock_all(Assert::NONE)?;
-//! // SAFETY: as above. The second put and get are done by their attempts.
-//! unsafe {
-//!     if !calls.attempt().put(from, 1, &long, 0, 0, 1, &long) {
-//!         calls.rest().put(from, 1, &long, 0, 0, 1, &long)?;
-//!     }
-//!     assert!(calls.attempt().put(from, 1, &long, 0, 0, 1, &long));
-//!     if !calls.attempt().get(to, 1, &long, 0, 0, 1, &long) {
-//!         calls.rest().get(to, 1, &long, 0, 0, 1, &long)?;
-//!     }
-//! }
-//! calls.unlock_all()?;
 //! # window.free()?;
 //! # rank.finalize()?;
 //! # Ok::<(), longshore::Error>(())
@@ -96,46 +84,6 @@ impl<'w> Raw<'w> {
 }
 
 impl Attempt<'_> {
-    /// [`Raw::put`].
-    ///
-    /// # Safety
-    /// The contract of [`Raw::put`].
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // MPI's
-    pub unsafe fn put(
-        self,
-        origin: *const u8,
-        origin_count: i64,
-        origin_type: &Type,
-        target: i32,
-        target_disp: i64,
-        target_count: i64,
-        target_type: &Type,
-    ) -> bool {
-        let (origin, at) = ((origin.cast_mut(), origin_count, origin_type), target_disp);
-        self.core.try_transfer(Action::Put, origin, target, at, target_count, target_type)
-    }
-
-    /// [`Raw::get`].
-    ///
-    /// # Safety
-    /// The contract of [`Raw::get`].
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // MPI's
-    pub unsafe fn get(
-        self,
-        origin: *mut u8,
-        origin_count: i64,
-        origin_type: &Type,
-        target: i32,
-        target_disp: i64,
-        target_count: i64,
-        target_type: &Type,
-    ) -> bool {
-        let (origin, at) = ((origin, origin_count, origin_type), target_disp);
-        self.core.try_transfer(Action::Get, origin, target, at, target_count, target_type)
-    }
-
     /// [`Raw::accumulate`].
     ///
     /// # Safety
@@ -228,56 +176,6 @@ impl Attempt<'_> {
 }
 
 impl Rest<'_> {
-    /// [`Raw::put`].
-    ///
-    /// # Safety
-    /// The contract of [`Raw::put`].
-    ///
-    /// # Errors
-    /// Those of [`Raw::put`].
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // MPI's
-    #[track_caller]
-    pub unsafe fn put(
-        self,
-        origin: *const u8,
-        origin_count: i64,
-        origin_type: &Type,
-        target: i32,
-        target_disp: i64,
-        target_count: i64,
-        target_type: &Type,
-    ) -> Result<()> {
-        let origin = (origin.cast_mut(), origin_count, origin_type);
-        let place = (target, target_disp, target_count, TargetType::Own(target_type));
-        self.core.transfer_typed(Action::Put, origin, place)
-    }
-
-    /// [`Raw::get`].
-    ///
-    /// # Safety
-    /// The contract of [`Raw::get`].
-    ///
-    /// # Errors
-    /// Those of [`Raw::get`].
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // MPI's
-    #[track_caller]
-    pub unsafe fn get(
-        self,
-        origin: *mut u8,
-        origin_count: i64,
-        origin_type: &Type,
-        target: i32,
-        target_disp: i64,
-        target_count: i64,
-        target_type: &Type,
-    ) -> Result<()> {
-        let origin = (origin, origin_count, origin_type);
-        let place = (target, target_disp, target_count, TargetType::Own(target_type));
-        self.core.transfer_typed(Action::Get, origin, place)
-    }
-
     /// [`Raw::accumulate`].
     ///
     /// # Safety
