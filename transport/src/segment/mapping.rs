@@ -52,6 +52,24 @@ unsafe impl Send for Mapping {}
 // SAFETY: the content is accessed only by atomics or raw pointers.
 unsafe impl Sync for Mapping {}
 
+/// Asks the processor for the cache line of a word, for an atomic change that comes next. So the
+/// line is under way while the instructions between execute (docs/tuning.md, "Asking for a line").
+#[inline(always)]
+pub fn expect_change(word: &AtomicU32) {
+    // SAFETY: a hint changes no memory, register or flag, and never faults. AMD's 64-bit processors
+    // have the instruction. Those of Intel have it, or execute it as a NOP.
+    #[cfg(all(target_arch = "x86_64", not(sanitized)))]
+    unsafe {
+        std::arch::asm!(
+            "prefetchw [{word}]",
+            word = in(reg) word.as_ptr(),
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(sanitized))))]
+    let _ = word;
+}
+
 impl Mapping {
     /// Maps `range` of the object. The caller has checked the range against the object's size.
     pub(super) fn new(object: BorrowedFd<'_>, range: Range) -> Result<Self, SegmentError> {
@@ -94,10 +112,21 @@ impl Mapping {
     /// If it isn't aligned, or isn't inside.
     #[inline]
     pub fn word32(&self, offset: usize) -> &AtomicU32 {
-        assert!(offset % 4 == 0 && self.len() - 4 >= offset, "no word at {offset}");
-        // SAFETY: aligned and in bounds (a mapping is never shorter than a page); the mapping
-        // outlives the borrow.
-        unsafe { AtomicU32::from_ptr(self.as_ptr().add(offset).cast()) }
+        let [word] = self.words32(offset);
+        word
+    }
+
+    /// The 32-bit words from `offset` on. Their users agree on a byte order.
+    ///
+    /// # Panics
+    /// If they aren't aligned, or aren't inside.
+    #[inline]
+    pub fn words32<const N: usize>(&self, offset: usize) -> &[AtomicU32; N] {
+        const { assert!(N <= 1024, "more words than the smallest mapping has") };
+        assert!(offset % 4 == 0 && self.len() - 4 * N >= offset, "no word at {offset}");
+        // SAFETY: aligned and in bounds (a mapping is never shorter than a page, which has 1024
+        // words); the mapping outlives the borrow.
+        unsafe { &*self.as_ptr().add(offset).cast() }
     }
 
     /// Copies bytes to `offset`. Users agree when another process reads them.
