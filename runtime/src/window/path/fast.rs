@@ -60,9 +60,10 @@ struct Counter<'a> {
 
 /// The counter with an index, if the target is mapped. The caller raises it soon.
 #[inline(always)]
-fn counter<'a>(parts: &'a Parts, target: &Target, index: i32) -> Option<Counter<'a>> {
-    target.mapping.get()?;
-    let (control, owner) = (parts.peers().control(), target.rank);
+fn counter(parts: &Parts, rank: i32, index: i32) -> Option<Counter<'_>> {
+    parts.peers().get(rank)?.mapping.get()?;
+    // The argument is there before the number in the target, which would have to be loaded.
+    let (control, owner) = (parts.peers().control(), rank as u32);
     let index = u16::try_from(index).ok().filter(|index| *index < control.notifications())?;
     let notification = control.notification(owner, index);
     notification.expect_raise();
@@ -105,7 +106,7 @@ pub(in crate::window) fn transfer_notify(
     action: Action,
     memory: Span,
     what: What<'_>,
-    target: i32,
+    rank: i32,
     displacement: i64,
     count: i64,
     target_type: TargetType<'_>,
@@ -113,8 +114,8 @@ pub(in crate::window) fn transfer_notify(
 ) -> Option<()> {
     let TargetType::Own(own) = target_type else { return None };
     let run = parts.memo().run(own)?;
-    let target = parts.peers().get(target)?;
-    let counter = counter(parts, target, notify)?;
+    let target = parts.peers().get(rank)?;
+    let counter = counter(parts, rank, notify)?;
     copy_with(parts, action, memory, what, target, displacement, count, own, run)?;
     counter.raise();
     Some(())
@@ -234,7 +235,7 @@ pub(in crate::window) fn accumulate_notify(
     target_type: TargetType<'_>,
     notify: i32,
 ) -> Option<()> {
-    let counter = counter(parts, parts.peers().get(target)?, notify)?;
+    let counter = counter(parts, target, notify)?;
     accumulate(parts, action, memory, what, result, target, displacement, count, target_type)?;
     counter.raise();
     Some(())
