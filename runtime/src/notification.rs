@@ -19,8 +19,6 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use longshore_transport::expect_change;
-
 const ASLEEP: u32 = 1;
 const ONE: u32 = 2;
 
@@ -72,12 +70,6 @@ impl Notification<'_> {
         // Pairs with the addition in `raise`.
         let count = self.count.load(Ordering::Acquire) >> 1;
         count.wrapping_sub(last as u32) & (u32::MAX >> 1)
-    }
-
-    /// The caller raises the counter soon. See [`expect_change`].
-    #[inline(always)]
-    pub(crate) fn expect_raise(self) {
-        expect_change(self.count);
     }
 
     /// Marks the owner as asleep: ranks that raise the counter from here on ring it. The owner
@@ -135,7 +127,6 @@ mod tests {
                 let last = counter.read(0);
                 assert_eq!(counter.risen(last), 0);
                 for more in 1..=3 {
-                    counter.expect_raise();
                     counter.raise();
                     assert_eq!(counter.risen(last), more);
                     assert_eq!(counter.risen(last + u64::from(more)), 0);

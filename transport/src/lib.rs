@@ -44,5 +44,5 @@ pub use link::{Doorbell, Frame, FrameMut, Link};
 pub use rdma::{Access, Rdma, Registration, RemoteMemory, Transfer};
 pub use segment::{
     CallSlot, Cause, GRANULE, JobState, Journal, Mapping, Note, OpenCalls, Range, RankState,
-    Segment, SegmentError, expect_change,
+    Segment, SegmentError,
 };

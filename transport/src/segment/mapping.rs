@@ -52,24 +52,6 @@ unsafe impl Send for Mapping {}
 // SAFETY: the content is accessed only by atomics or raw pointers.
 unsafe impl Sync for Mapping {}
 
-/// Asks the processor for the cache line of a word, for an atomic change that comes next. So the
-/// line is under way while the instructions between execute (docs/tuning.md, "Asking for a line").
-#[inline(always)]
-pub fn expect_change(word: &AtomicU32) {
-    // SAFETY: a hint changes no memory, register or flag, and never faults. AMD's 64-bit processors
-    // have the instruction. Those of Intel have it, or execute it as a NOP.
-    #[cfg(all(target_arch = "x86_64", not(sanitized)))]
-    unsafe {
-        std::arch::asm!(
-            "prefetchw [{word}]",
-            word = in(reg) word.as_ptr(),
-            options(nomem, nostack, preserves_flags)
-        );
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(sanitized))))]
-    let _ = word;
-}
-
 impl Mapping {
     /// Maps `range` of the object. The caller has checked the range against the object's size.
     pub(super) fn new(object: BorrowedFd<'_>, range: Range) -> Result<Self, SegmentError> {

@@ -27,7 +27,7 @@ use thiserror::Error;
 pub use job::{Cause, JobState, Note, RankState};
 pub use journal::Journal;
 pub use layout::{GRANULE, Geometry, MAX_RANKS, MAX_SIMULATED_RANKS};
-pub use mapping::{Mapping, expect_change};
+pub use mapping::Mapping;
 pub use open_calls::{CallSlot, OpenCalls};
 
 pub(crate) use job::{ring_armed, ring_waiting};

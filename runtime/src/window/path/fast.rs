@@ -58,16 +58,14 @@ struct Counter<'a> {
     notification: Notification<'a>,
 }
 
-/// The counter with an index, if the target is mapped. The caller raises it soon.
+/// The counter with an index, if the target is mapped.
 #[inline(always)]
 fn counter(parts: &Parts, rank: i32, index: i32) -> Option<Counter<'_>> {
     parts.peers().get(rank)?.mapping.get()?;
     // The argument is there before the number in the target, which would have to be loaded.
     let (control, owner) = (parts.peers().control(), rank as u32);
     let index = u16::try_from(index).ok().filter(|index| *index < control.notifications())?;
-    let notification = control.notification(owner, index);
-    notification.expect_raise();
-    Some(Counter { control, owner, notification })
+    Some(Counter { control, owner, notification: control.notification(owner, index) })
 }
 
 impl Counter<'_> {
@@ -139,6 +137,7 @@ pub(in crate::window) fn copy(
     copy_with(parts, action, memory, what, target, displacement, count, own, run)
 }
 
+/// A put or get of elements that are a run, on a target that the caller has looked up.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)] // MPI's
 fn copy_with(
