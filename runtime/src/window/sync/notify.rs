@@ -57,7 +57,8 @@ impl<'a> Counter<'a> {
     /// Waits a short time for a value, which the last reading hadn't. Returns whether it is there.
     ///
     /// Inlined, and with one load a turn: the notified rank may be the next one to notify, so the
-    /// instructions after the load that sees the value delay its peer.
+    /// instructions after the load that sees the value delay its peer (docs/tuning.md,
+    /// "Notifications to and fro").
     #[inline(always)]
     fn spin(&self, value: u64) -> bool {
         // Only ranks that reach this one directly raise the counter without its engine.
