@@ -117,8 +117,8 @@ impl Control {
         assert!(index < self.notifications, "no counter {index} of {}", self.notifications);
         let counters = self.block(owner) + self.counters;
         let at = counters + notification::STRIDE * u64::from(index);
-        let word = |at: u64| self.memory.word32(at as usize);
-        Notification { count: word(at), wraps: word(at + 4) }
+        let [count, wraps] = self.memory.words32(at as usize);
+        Notification { count, wraps }
     }
 
     /// Raises an owner's notification counter.

@@ -29,12 +29,19 @@ impl Core {
         notify: i32,
     ) -> Result<()> {
         let (parts, at) = (self.parts(), displacement);
-        if let Some(counter) = fast::counter(parts, target, notify) {
-            let done = fast::transfer(parts, action, memory, what, target, at, count, target_type);
-            if done.is_some() {
-                counter.raise();
-                return Ok(());
-            }
+        let done = fast::transfer_notify(
+            parts,
+            action,
+            memory,
+            what,
+            target,
+            at,
+            count,
+            target_type,
+            notify,
+        );
+        if done.is_some() {
+            return Ok(());
         }
         let place = (target, displacement, count, target_type);
         self.transfer_notify_otherwise(action, (memory, what), place, notify)
@@ -79,14 +86,20 @@ impl Core {
             _ => (memory, what),
         };
         let (parts, at) = (self.parts(), displacement);
-        if let Some(counter) = fast::counter(parts, target, notify) {
-            let room = &result;
-            let done =
-                fast::accumulate(parts, action, memory, what, room, target, at, count, target_type);
-            if done.is_some() {
-                counter.raise();
-                return Ok(());
-            }
+        let done = fast::accumulate_notify(
+            parts,
+            action,
+            memory,
+            what,
+            &result,
+            target,
+            at,
+            count,
+            target_type,
+            notify,
+        );
+        if done.is_some() {
+            return Ok(());
         }
         let place = (target, displacement, count, target_type);
         self.accumulate_notify_otherwise(action, (memory, what), result, place, notify)

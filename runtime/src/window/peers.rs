@@ -31,6 +31,8 @@ pub(super) struct Peers {
     is_dynamic: bool,
     /// Whether operations are observed.
     is_observed: bool,
+    /// Whether some rank but this one has the direct route.
+    is_shared: bool,
     control: Arc<Control>,
     meeting: Meeting,
 }
@@ -181,6 +183,12 @@ impl Facts {
         at.and_then(|at| self.offsets.get(at as usize).copied()).unwrap_or(0)
     }
 
+    /// Whether some rank but `own` is reached by a route.
+    fn has_other_by(&self, route: Route, own: u32) -> bool {
+        let mut by_route = self.runs().filter(|(_, fact)| fact.route == route);
+        by_route.any(|(ranks, _)| ranks != (own..own + 1))
+    }
+
     /// The runs of like ranks.
     fn runs(&self) -> impl Iterator<Item = (Range<u32>, &Fact)> {
         let ends = self.runs.iter().skip(1).map(|fact| fact.first).chain([self.ranks]);
@@ -204,8 +212,18 @@ impl Peers {
         facts.offsets.shrink_to_fit();
         let targets = (0..facts.ranks).map(|_| OnceCell::new()).collect();
         let is_observed = communicator.process().observer().is_some();
+        let is_shared = facts.has_other_by(Route::Direct, control.rank());
         let communicator = communicator.share();
-        Ok(Peers { communicator, targets, facts, is_dynamic, is_observed, control, meeting })
+        Ok(Peers {
+            communicator,
+            targets,
+            facts,
+            is_dynamic,
+            is_observed,
+            is_shared,
+            control,
+            meeting,
+        })
     }
 
     pub(super) fn communicator(&self) -> &Communicator {
@@ -315,9 +333,14 @@ impl Peers {
 
     /// Whether some rank but this one is reached by a route.
     pub(super) fn has_other_by(&self, route: Route) -> bool {
-        let own = self.control.rank();
-        let mut by_route = self.facts.runs().filter(|(_, fact)| fact.route == route);
-        by_route.any(|(ranks, _)| ranks != (own..own + 1))
+        self.facts.has_other_by(route, self.control.rank())
+    }
+
+    /// Whether some rank but this one uses this rank's control block itself; see
+    /// [`Target::shares_control`].
+    #[inline]
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
     /// The number of ranks reached by a route.

@@ -94,10 +94,21 @@ impl Mapping {
     /// If it isn't aligned, or isn't inside.
     #[inline]
     pub fn word32(&self, offset: usize) -> &AtomicU32 {
-        assert!(offset % 4 == 0 && self.len() - 4 >= offset, "no word at {offset}");
-        // SAFETY: aligned and in bounds (a mapping is never shorter than a page); the mapping
-        // outlives the borrow.
-        unsafe { AtomicU32::from_ptr(self.as_ptr().add(offset).cast()) }
+        let [word] = self.words32(offset);
+        word
+    }
+
+    /// The 32-bit words from `offset` on. Their users agree on a byte order.
+    ///
+    /// # Panics
+    /// If they aren't aligned, or aren't inside.
+    #[inline]
+    pub fn words32<const N: usize>(&self, offset: usize) -> &[AtomicU32; N] {
+        const { assert!(N <= 1024, "more words than the smallest mapping has") };
+        assert!(offset % 4 == 0 && self.len() - 4 * N >= offset, "no word at {offset}");
+        // SAFETY: aligned and in bounds (a mapping is never shorter than a page, which has 1024
+        // words); the mapping outlives the borrow.
+        unsafe { &*self.as_ptr().add(offset).cast() }
     }
 
     /// Copies bytes to `offset`. Users agree when another process reads them.

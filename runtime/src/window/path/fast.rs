@@ -52,7 +52,7 @@ pub(in crate::window) fn locked<R>(
 }
 
 /// A counter of a target that this rank raises itself.
-pub(in crate::window) struct Counter<'a> {
+struct Counter<'a> {
     control: &'a Control,
     owner: u32,
     notification: Notification<'a>,
@@ -60,10 +60,10 @@ pub(in crate::window) struct Counter<'a> {
 
 /// The counter with an index, if the target is mapped.
 #[inline(always)]
-pub(in crate::window) fn counter(parts: &Parts, target: i32, index: i32) -> Option<Counter<'_>> {
-    let target = parts.peers().get(target)?;
-    target.mapping.get()?;
-    let (control, owner) = (parts.peers().control(), target.rank);
+fn counter(parts: &Parts, rank: i32, index: i32) -> Option<Counter<'_>> {
+    parts.peers().known(rank)?.mapping.get()?;
+    // The argument is there before the number in the target, which would have to be loaded.
+    let (control, owner) = (parts.peers().control(), rank as u32);
     let index = u16::try_from(index).ok().filter(|index| *index < control.notifications())?;
     Some(Counter { control, owner, notification: control.notification(owner, index) })
 }
@@ -71,7 +71,7 @@ pub(in crate::window) fn counter(parts: &Parts, target: i32, index: i32) -> Opti
 impl Counter<'_> {
     /// Raises it, after an operation.
     #[inline(always)]
-    pub(in crate::window) fn raise(&self) {
+    fn raise(&self) {
         if self.notification.raise() {
             self.control.wake_owner(self.owner);
         }
@@ -96,6 +96,29 @@ pub(in crate::window) fn transfer(
     copy(parts, action, memory, what, target, displacement, count, own, run)
 }
 
+/// A put or get that raises a counter of the target afterwards.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub(in crate::window) fn transfer_notify(
+    parts: &Parts,
+    action: Action,
+    memory: Span,
+    what: What<'_>,
+    rank: i32,
+    displacement: i64,
+    count: i64,
+    target_type: TargetType<'_>,
+    notify: i32,
+) -> Option<()> {
+    let TargetType::Own(own) = target_type else { return None };
+    let run = parts.memo().run(own)?;
+    let target = parts.peers().known(rank)?;
+    let counter = counter(parts, rank, notify)?;
+    copy_with(parts, action, memory, what, target, displacement, count, own, run)?;
+    counter.raise();
+    Some(())
+}
+
 /// A put or get of elements that are a run, on a target that is mapped.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)] // MPI's
@@ -111,6 +134,23 @@ pub(in crate::window) fn copy(
     run: KnownRun,
 ) -> Option<()> {
     let target = parts.peers().known(target)?;
+    copy_with(parts, action, memory, what, target, displacement, count, own, run)
+}
+
+/// A put or get of elements that are a run, on a target that the caller has looked up.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+fn copy_with(
+    parts: &Parts,
+    action: Action,
+    memory: Span,
+    what: What<'_>,
+    target: &Target,
+    displacement: i64,
+    count: i64,
+    own: &Type,
+    run: KnownRun,
+) -> Option<()> {
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
     let is_own = own.is_of(parts.process().names());
@@ -175,6 +215,28 @@ pub(in crate::window) fn accumulate(
     let far = base(target, displacement)?.checked_add(run.first)?;
     combine(parts, target, reduction, (run.first, len), (mapping.span, far), memory, room)?;
     permit.used();
+    Some(())
+}
+
+/// An accumulate, or an operation that fetches as well, that raises a counter of the target
+/// afterwards.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub(in crate::window) fn accumulate_notify(
+    parts: &Parts,
+    action: Action,
+    memory: Span,
+    what: What<'_>,
+    result: &Option<(Span, What<'_>)>,
+    target: i32,
+    displacement: i64,
+    count: i64,
+    target_type: TargetType<'_>,
+    notify: i32,
+) -> Option<()> {
+    let counter = counter(parts, target, notify)?;
+    accumulate(parts, action, memory, what, result, target, displacement, count, target_type)?;
+    counter.raise();
     Some(())
 }
 

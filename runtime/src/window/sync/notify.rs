@@ -4,7 +4,6 @@ use crate::engine::check_counter;
 use crate::error::Result;
 use crate::job::Activity;
 use crate::notification::Notification;
-use crate::route::Route;
 use crate::window::access::check_usable;
 use crate::window::parts::Parts;
 use crate::window::readings::Reading;
@@ -55,16 +54,33 @@ impl<'a> Counter<'a> {
         self.value()
     }
 
+    /// Waits a short time for a value, which the last reading hadn't. Returns whether it is there.
+    ///
+    /// Inlined, and with one load a turn: the notified rank may be the next one to notify, so the
+    /// instructions after the load that sees the value delay its peer (docs/tuning.md,
+    /// "Notifications to and fro").
+    #[inline(always)]
+    fn spin(&self, value: u64) -> bool {
+        // Only ranks that reach this one directly raise the counter without its engine.
+        if !self.parts.peers().is_shared() {
+            return false;
+        }
+        let (last, mut risen) = (self.reading.last.get(), 0);
+        let due = value.saturating_add(self.reading.reset.get()) - last;
+        let is_there = self.parts.process().spin(|| {
+            risen = self.notification.risen(last).into();
+            risen >= due
+        });
+        if is_there {
+            self.reading.last.set(last + risen);
+        }
+        is_there
+    }
+
     /// Waits for a value.
+    #[inline(never)]
     fn wait(&self, value: u64) -> Result<()> {
         let (parts, process) = (self.parts, self.parts.process());
-        // Only ranks that reach this one directly raise the counter without its engine.
-        let is_shared = parts.peers().has_other_by(Route::Direct);
-        // One load a turn. A count that seems not to have moved is read as a whole below.
-        let has_moved = || self.notification.has_moved(self.reading.last.get());
-        if is_shared && process.spin(|| has_moved() && self.value() >= value) {
-            return process.oblige();
-        }
         let mut armed = false;
         let waited = process.during(Activity::WaitNotify, parts.id(), parts.at(), || {
             process.wait(|state, arming| {
@@ -103,10 +119,10 @@ pub(in crate::window) fn value(parts: &Parts, index: i32) -> Result<u64> {
 #[inline]
 pub(in crate::window) fn wait(parts: &Parts, index: i32, value: u64) -> Result<u64> {
     let counter = Counter::new(parts, index)?;
-    if counter.value() < value {
-        counter.wait(value)?;
-    } else {
+    if counter.value() >= value || counter.spin(value) {
         parts.process().oblige()?;
+    } else {
+        counter.wait(value)?;
     }
     Ok(counter.observe())
 }
