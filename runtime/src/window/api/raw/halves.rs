@@ -1,8 +1,8 @@
 //! The two halves of the calls that programs make most, for a C interface.
 //!
-//! [`Raw::accumulate`] is an attempt and, if that fails, the rest of the call. A function that has nothing
-//! else to do after the attempt but to call another function for the rest needs no stack for it
-//! (docs/tuning.md, "Attempts of calls by C").
+//! [`Raw::accumulate`] is an attempt and, if that fails, the rest of the call. A function that has
+//! nothing else to do after the attempt but to call another function for the rest needs no stack
+//! for it (docs/tuning.md, "Attempts of calls by C").
 //!
 //! ```
 //! use longshore::{Assert, Info, Op, Window};
