@@ -9,20 +9,13 @@
 
 use std::ffi::{c_int, c_void};
 
-use longshore::{Op, Type};
+use longshore::Op;
 
 use crate::datatype::known;
 use crate::handle::Handle;
 use crate::operation::predefined;
-use crate::quick::{calls, is_memory};
+use crate::quick::{both, calls, is_memory};
 use crate::rma::is_counted;
-
-/// The compiled types of both sides, which mostly are one.
-#[inline(always)]
-fn both(datatype: Handle, target_type: Handle) -> Option<(&'static Type, &'static Type)> {
-    let own = known(datatype)?;
-    Some((own, if target_type == datatype { own } else { known(target_type)? }))
-}
 
 /// # Safety
 /// The program's promises of MPI_Accumulate.
@@ -39,7 +32,7 @@ pub unsafe fn accumulate(
     op: Handle,
     win: Handle,
 ) -> Option<()> {
-    let ((own, target), calls) = (both(datatype, target_type)?, calls(win)?.attempt());
+    let ((own, target), calls) = (both(known, datatype, target_type)?, calls(win)?.attempt());
     if !is_memory(origin) || target_count == 0 || is_counted(datatype) {
         return None;
     }
@@ -67,7 +60,7 @@ pub unsafe fn get_accumulate(
     op: Handle,
     win: Handle,
 ) -> Option<()> {
-    let ((own, target), calls) = (both(result_type, target_type)?, calls(win)?.attempt());
+    let ((own, target), calls) = (both(known, result_type, target_type)?, calls(win)?.attempt());
     if !is_memory(result) || target_count == 0 || is_counted(result_type) {
         return None;
     }

@@ -26,11 +26,15 @@ pub fn calls(win: Handle) -> Option<Raw<'static>> {
     Some(borrow_object::<Win>(win)?.alone()?.raw())
 }
 
-/// The compiled types of both sides, which mostly are one.
+/// The compiled types of both sides, which mostly are one. `find` finds that of a handle.
 #[inline(always)]
-fn both(datatype: Handle, target_type: Handle) -> Option<(&'static Type, &'static Type)> {
-    let own = compiled(datatype)?;
-    Some((own, if target_type == datatype { own } else { compiled(target_type)? }))
+pub fn both(
+    find: impl Fn(Handle) -> Option<&'static Type>,
+    datatype: Handle,
+    target_type: Handle,
+) -> Option<(&'static Type, &'static Type)> {
+    let own = find(datatype)?;
+    Some((own, if target_type == datatype { own } else { find(target_type)? }))
 }
 
 /// The code of a call that was made.
@@ -73,7 +77,7 @@ pub unsafe fn put(
     target_type: Handle,
     win: Handle,
 ) -> Option<c_int> {
-    let ((own, target), calls) = (both(datatype, target_type)?, calls(win)?);
+    let ((own, target), calls) = (both(compiled, datatype, target_type)?, calls(win)?);
     if !is_usual(origin, rank) {
         return None;
     }
@@ -96,7 +100,7 @@ pub unsafe fn get(
     target_type: Handle,
     win: Handle,
 ) -> Option<c_int> {
-    let ((own, target), calls) = (both(datatype, target_type)?, calls(win)?);
+    let ((own, target), calls) = (both(compiled, datatype, target_type)?, calls(win)?);
     if !is_usual(result, rank) {
         return None;
     }
@@ -120,7 +124,7 @@ pub unsafe fn accumulate(
     op: Handle,
     win: Handle,
 ) -> Option<c_int> {
-    let ((own, target), calls) = (both(datatype, target_type)?, calls(win)?);
+    let ((own, target), calls) = (both(compiled, datatype, target_type)?, calls(win)?);
     if !is_usual(origin, rank) || target_count == 0 || is_counted(datatype) {
         return None;
     }
@@ -150,7 +154,7 @@ pub unsafe fn get_accumulate(
     op: Handle,
     win: Handle,
 ) -> Option<c_int> {
-    let ((own, target), calls) = (both(result_type, target_type)?, calls(win)?);
+    let ((own, target), calls) = (both(compiled, result_type, target_type)?, calls(win)?);
     if !is_usual(result, rank) || target_count == 0 || is_counted(result_type) {
         return None;
     }
