@@ -1,4 +1,4 @@
-//! Loom models of the words in the segment (ring, locks, callers, states, notes): all
+//! Loom models of the words in the segment (ring, locks, callers, mailboxes, states, notes): all
 //! interleavings, within bounds. Run them with `RUSTFLAGS="--cfg loom" cargo test -p
 //! longshore-transport --release --test loom`.
 #![cfg(loom)]
@@ -12,6 +12,7 @@ use loom::thread;
 use longshore_transport::lock::{
     BriefLock, BriefWord, FairLock, LockEntry, LockHead, SharedLock, Sharing, User,
 };
+use longshore_transport::segment::mailbox::{Letter, Mailbox, Outcome, WORDS};
 use longshore_transport::segment::state::{AbortCode, AbortWord, NoteWords, StateWords};
 use longshore_transport::shm::callers::{Callers, Word};
 use longshore_transport::shm::ring::{
@@ -512,5 +513,56 @@ fn two_ranks_never_hold_the_fair_lock_together_in_a_later_lap() {
         let adding = thread::spawn(move || other.add(1));
         locked.add(0);
         adding.join().unwrap();
+    });
+}
+
+/// Each frame is handled by the rank or taken back by its peer, and never both. Its bytes and those
+/// of its answer are seen whole.
+#[test]
+fn a_frame_in_a_mailbox_is_handled_or_taken_back() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let mailbox = Arc::new(Mailbox::default());
+        mailbox.open();
+        let peers = [1u32, 2].map(|peer| {
+            let mailbox = mailbox.clone();
+            thread::spawn(move || {
+                if !mailbox.claim() {
+                    return 0;
+                }
+                let number = mailbox.post(peer, 8, &[u64::from(peer) << 33 | 1; WORDS]);
+                thread::yield_now();
+                let done = match mailbox.outcome(number) {
+                    None if mailbox.withdraw(number) => false,
+                    Some(outcome) => outcome == Outcome::Done,
+                    None => loop {
+                        match mailbox.outcome(number) {
+                            Some(outcome) => break outcome == Outcome::Done,
+                            None => thread::yield_now(),
+                        }
+                    },
+                };
+                if done {
+                    assert_eq!(mailbox.read_answer(8)[0], u64::from(peer) << 34 | 2);
+                }
+                mailbox.release();
+                u32::from(done)
+            })
+        });
+        let mut handled = 0;
+        let mut look = || {
+            if mailbox.is_posted() {
+                if let Some(Letter { number, sender, frame, .. }) = mailbox.take() {
+                    assert_eq!(frame[0], u64::from(sender) << 33 | 1);
+                    handled += 1;
+                    mailbox.answer(number, 8, &[2 * frame[0]; WORDS]);
+                }
+            }
+        };
+        look();
+        look();
+        let done: u32 = peers.into_iter().map(|peer| peer.join().unwrap()).sum();
+        assert_eq!(handled, done);
     });
 }

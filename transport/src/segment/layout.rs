@@ -3,6 +3,7 @@
 //! ```text
 //!        0  Header          magic, version, geometry; job state; range count; lock
 //!     4096  RankBlock[n]    state, doorbell; the rank's note of its activity
+//!           Mailbox[n]
 //!           callers[n]      the peers whose rings are not watched and hold a frame
 //!           Remark[n]       a text about the rank's activity
 //!           LockEntry[p]    the fair lock's queue, p = n rounded up to a power of two
@@ -14,6 +15,7 @@
 //! The object is sparse, so untouched parts cost nothing: rings need no allocation, and tables no
 //! growth.
 
+use super::mailbox::Mailbox;
 use super::state::{AbortCode, AbortWord, NoteWords, StateWords};
 use super::{Range, SegmentError, Shared};
 use crate::atomics::{Acquire, Le32, Relaxed, Release};
@@ -35,7 +37,7 @@ pub const MAX_RANKS: u32 = 2896;
 pub const MAX_SIMULATED_RANKS: u32 = 1 << 16;
 
 const MAGIC: [u8; 8] = *b"LONGSHOR";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The size of the object, which is sparse. It bounds the sum of all windows on a host.
 pub(crate) const SIZE: u64 = 1 << 40;
@@ -172,6 +174,7 @@ pub struct Geometry {
     pub(crate) ranks: u32,
     pub(crate) ring_bytes: u32,
     pub(crate) size: u64,
+    pub(crate) mailboxes: u64,
     pub(crate) callers: u64,
     pub(crate) remarks: u64,
     pub(crate) lock_queue: u64,
@@ -228,7 +231,8 @@ impl Geometry {
 
     fn laid_out(ranks: u32, ring_bytes: u32, size: u64) -> Result<Self, SegmentError> {
         let n = u64::from(ranks);
-        let callers = 4096 + n * size_of::<RankBlock>() as u64;
+        let mailboxes = 4096 + n * size_of::<RankBlock>() as u64;
+        let callers = mailboxes + n * size_of::<Mailbox>() as u64;
         let remarks = callers + n * caller_stride(ranks);
         let lock_queue = remarks + n * size_of::<Remark>() as u64;
         let table = lock_queue + u64::from(lock_queue_len(ranks)) * size_of::<LockEntry>() as u64;
@@ -250,7 +254,18 @@ impl Geometry {
             );
             return Err(SegmentError::Geometry(what));
         }
-        Ok(Self { ranks, ring_bytes, size, callers, remarks, lock_queue, table, rings, heap })
+        Ok(Self {
+            ranks,
+            ring_bytes,
+            size,
+            mailboxes,
+            callers,
+            remarks,
+            lock_queue,
+            table,
+            rings,
+            heap,
+        })
     }
 
     /// Reads and checks the start of a segment, at least 32 bytes, as another process wrote it.
@@ -293,6 +308,10 @@ impl Geometry {
 
     pub(crate) fn rank_block(&self, rank: u32) -> u64 {
         4096 + u64::from(rank) * size_of::<RankBlock>() as u64
+    }
+
+    pub(crate) fn mailbox(&self, rank: u32) -> u64 {
+        self.mailboxes + u64::from(rank) * size_of::<Mailbox>() as u64
     }
 
     /// The offset of the words in which peers call `rank`.

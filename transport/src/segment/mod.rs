@@ -11,6 +11,8 @@
 mod job;
 mod journal;
 mod layout;
+#[doc(hidden)]
+pub mod mailbox;
 mod mapping;
 mod open_calls;
 mod ranges;
@@ -32,10 +34,11 @@ pub use open_calls::{CallSlot, OpenCalls};
 
 pub(crate) use job::{ring_armed, ring_waiting};
 use layout::{Header, RankBlock, Remark};
+use mailbox::Mailbox;
 pub(crate) use mapping::Shared;
 use mapping::SharedMapping;
 
-use crate::atomics::{Acquire, Le32, Release};
+use crate::atomics::{Acquire, Le32, Relaxed, Release};
 use crate::shm::callers::Callers;
 
 /// A part of the segment: its position, from which a peer can map it.
@@ -303,6 +306,21 @@ impl Segment {
     pub(crate) fn block(&self, rank: u32) -> Option<&RankBlock> {
         let geometry = &self.shared.geometry;
         (rank < geometry.ranks).then(|| self.shared.control.at(geometry.rank_block(rank)))
+    }
+
+    /// The mailbox of `rank`.
+    #[inline]
+    #[doc(hidden)]
+    pub fn mailbox(&self, rank: u32) -> Option<&Mailbox> {
+        let geometry = &self.shared.geometry;
+        (rank < geometry.ranks).then(|| self.shared.control.at(geometry.mailbox(rank)))
+    }
+
+    /// Whether `rank` isn't about to sleep on its doorbell: it polls, or computes.
+    #[inline]
+    #[doc(hidden)]
+    pub fn is_awake(&self, rank: u32) -> bool {
+        self.block(rank).is_some_and(|block| block.bell.load(Relaxed) == 0)
     }
 
     pub(crate) fn remark_of(&self, rank: u32) -> Option<&Remark> {
