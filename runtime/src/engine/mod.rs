@@ -38,6 +38,7 @@ mod drops;
 mod hello;
 mod locks;
 mod loss;
+mod mailbox;
 mod meetings;
 mod messages;
 mod notes;
@@ -84,6 +85,7 @@ use target::{Fetched, LONGEST_FORM, Outcome, Target};
 
 pub(crate) use completion::{Ledger, Ticket};
 pub(crate) use locks::EXPOSED;
+pub(crate) use mailbox::{ANSWER, OPERANDS};
 pub(crate) use meetings::Venue;
 pub(crate) use messages::{
     Arrival, Channel, Context, Delivery, Landing, Message, OtherCall, Pattern, Sender,
@@ -104,6 +106,8 @@ pub(crate) struct Engine {
     link: Box<dyn Link>,
     /// The record of frames, for people.
     tap: Tap,
+    /// This rank's mailbox, if ranks of this host have enough processors to poll.
+    mailbox: Option<mailbox::Own>,
 }
 
 /// All protocols of a rank. The link is apart, so that a frame can lie in the link while it is
@@ -151,7 +155,7 @@ impl Engine {
             poisoned: Poisoned::default(),
             asked: false,
         };
-        Engine { state, link, tap: Tap::default() }
+        Engine { state, link, tap: Tap::default(), mailbox: None }
     }
 
     #[inline]

@@ -17,7 +17,8 @@ impl Engine {
     /// Takes in the frames that have arrived, and sends those for which there is room. Returns true
     /// if anything moved.
     pub(crate) fn progress(&mut self) -> bool {
-        let mut moved = self.receive();
+        let mut moved = self.take_mail();
+        moved |= self.receive();
         if self.state.peers.has_leaving() {
             self.drain();
             moved |= self.see_off();
@@ -37,9 +38,15 @@ impl Engine {
         moved
     }
 
-    /// Whether a cheap test shows that no frame has arrived.
+    /// Whether a cheap test shows that nothing has arrived.
     #[inline]
     pub(crate) fn is_quiet(&mut self) -> bool {
+        !self.has_mail() && self.is_link_quiet()
+    }
+
+    /// Whether a cheap test shows that no frame has arrived.
+    #[inline]
+    pub(crate) fn is_link_quiet(&mut self) -> bool {
         self.link.is_quiet()
     }
 
@@ -55,7 +62,7 @@ impl Engine {
         may_wait: bool,
         fill: impl FnOnce(&mut [u8]) -> bool,
     ) -> Option<u64> {
-        let Engine { link, state, tap } = self;
+        let Engine { link, state, tap, .. } = self;
         let size = header.whole_size();
         let len = size.checked_add(usize::try_from(header.length).ok()?)?;
         let is_next = !state.outbox.is_reordered() && state.outbox.is_idle(peer);
@@ -81,7 +88,7 @@ impl Engine {
     /// Sends an entry at once, if the peer's outbox is empty. Frames for which the link has no room
     /// wait in the outbox for the next progress.
     pub(crate) fn send(&mut self, peer: u32, mut outgoing: Outgoing) {
-        let Engine { link, state, tap } = self;
+        let Engine { link, state, tap, .. } = self;
         if !state.outbox.is_reordered() && state.outbox.is_idle(peer) {
             match outgoing.send(&mut **link, peer, tap) {
                 Sent::Done => return,
@@ -194,7 +201,7 @@ impl Engine {
     /// Answers an operation with a small header: in a frame if it may go at once, otherwise through
     /// the outbox.
     fn answer(&mut self, peer: u32, header: &[u8; Header::SMALL_SIZE], fetched: Fetched) {
-        let Engine { link, state, tap } = self;
+        let Engine { link, state, tap, .. } = self;
         let State { outbox, target, peers, .. } = state;
         let room = link.frame_limit(peer).saturating_sub(Header::SMALL_SIZE);
         let length = target.length(&fetched);
@@ -216,7 +223,7 @@ impl Engine {
 
     /// Sends to a peer until its outbox is empty or the link is full; true if anything was sent.
     fn flush(&mut self, peer: u32) -> bool {
-        let Engine { link, state, tap } = self;
+        let Engine { link, state, tap, .. } = self;
         let mut moved = false;
         while let Some(sent) = state.outbox.send_brief(peer, &mut **link, tap) {
             match sent {

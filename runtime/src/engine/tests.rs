@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use longshore_transport::fault::{Faults, Faulty};
+use longshore_transport::segment::mailbox::Outcome;
 use longshore_transport::sim::{Cluster, SimLink};
 use longshore_transport::{Cause, Link, RankState, Segment};
 use shipable::oracle::{Random, cases};
+use shipable::reduce::Op;
 use shipable::{Architecture, Class, Datatype, Form, Signature};
 
 use super::{
-    Engine, Exposure, Fetch, Landing, Ledger, Me, Message, Opened, Operation, Outgoing, Pattern,
-    Policy, Purpose, Sender, Source, Ticket, Venue,
+    Engine, Exposure, Fetch, Landing, Ledger, Me, Message, OPERANDS, Opened, Operation, Outgoing,
+    Pattern, Policy, Purpose, Sender, Source, Ticket, Venue,
 };
 use crate::control::Control;
 use crate::group::Group;
@@ -167,6 +169,64 @@ fn double() -> Vec<u8> {
 fn refused(outcome: Option<(Class, String)>, class: Class, word: &str) {
     let (found, text) = outcome.unwrap();
     assert!(found == class && text.contains(word), "{found:?}: {text}");
+}
+
+/// Posts an operation of rank 1 in rank 0's mailbox, and returns its answer if it is done.
+fn ask(pair: &mut Pair, header: &Header, data: [u64; OPERANDS]) -> Option<u64> {
+    let segment = pair._cluster.segment(1).unwrap();
+    let mailbox = segment.mailbox(0).unwrap();
+    assert!(mailbox.claim());
+    let ([a, b, c, d, e], [first, second]) = (header.small_words(), data);
+    let len = Header::SMALL_SIZE + header.length as usize;
+    let number = mailbox.post(1, len, &[a, b, c, d, e, first, second]);
+    pair.engine.progress();
+    let answer = (mailbox.outcome(number)? == Outcome::Done).then(|| mailbox.read_answer(8)[0]);
+    mailbox.release();
+    answer
+}
+
+#[test]
+fn a_mailbox_takes_what_is_like_one_of_the_last_operations() {
+    let mut pair = Pair::new();
+    pair.engine.open_mailbox(&pair._cluster.segment(0).unwrap());
+    pair.define(7, 1, 1, &double());
+    let signature = Signature::of(&Datatype::double()).hash;
+    let operation = |kind: Kind, operands: u64| Header {
+        context: 1,
+        displacement: 3,
+        count: 1,
+        form: 7,
+        length: 8 * operands,
+        signature,
+        ..Header::new(kind)
+    };
+    let (put, get) = (operation(Kind::Put, 1), operation(Kind::Get, 0));
+    let bits = |value: f64| value.to_bits();
+    // No operation of the type has come by a frame.
+    assert_eq!(ask(&mut pair, &put, [bits(2.5), 0]), None);
+    assert_eq!(pair.put(|put| put.small = true), None);
+    assert!(ask(&mut pair, &put, [bits(2.5), 0]).is_some());
+    assert_eq!(ask(&mut pair, &get, [0; OPERANDS]), Some(bits(2.5)));
+    let sum = Header { tag: Op::Sum.wire(), ..operation(Kind::Fetch, 1) };
+    assert_eq!(ask(&mut pair, &sum, [bits(0.25), 0]), Some(bits(2.5)));
+    assert_eq!(ask(&mut pair, &get, [0; OPERANDS]), Some(bits(2.75)));
+    // No frame is an answer, and what violates a rule is declined.
+    assert_eq!(pair.received(), Vec::<Vec<u8>>::new());
+    for refused in [
+        Header { context: 2, ..put },
+        Header { displacement: -1, ..put },
+        Header { displacement: 10, ..put },
+        Header { count: 2, ..put },
+        Header { signature: signature ^ 1, ..put },
+        Header { length: 0, ..put },
+        Header { length: 16, ..put },
+        Header { notify: Some(0), ..put },
+        Header { count: 10, length: 0, ..get },
+    ] {
+        assert_eq!(ask(&mut pair, &refused, [bits(9.0), 0]), None, "{refused:?}");
+    }
+    assert_eq!(ask(&mut pair, &get, [0; OPERANDS]), Some(bits(2.75)));
+    assert_eq!(pair.received(), Vec::<Vec<u8>>::new());
 }
 
 #[test]

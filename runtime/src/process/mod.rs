@@ -1,6 +1,7 @@
 //! The state that all objects of a rank share: its engine, its life cycle from `init` to
 //! `finalize`, and the waiting of its calls.
 
+mod mailbox;
 mod progress;
 mod schedules;
 mod setup;
@@ -28,6 +29,7 @@ use crate::observe::{At, Observer};
 use crate::types::Elements;
 use crate::waiter::Waiter;
 
+use mailbox::Mailboxes;
 pub(crate) use schedules::Schedule;
 use schedules::Schedules;
 pub(crate) use setup::Setup;
@@ -67,6 +69,7 @@ pub(crate) struct Process {
     windows: Windows,
     places: Places,
     schedules: Schedules,
+    mailboxes: Option<Mailboxes>,
     /// The number of windows that this rank numbered.
     windows_numbered: AtomicU32,
     /// The number of communicators that this rank numbered.

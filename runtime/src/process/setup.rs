@@ -9,6 +9,7 @@ use longshore_transport::{Journal, Link, Range, RankState, Segment};
 use shipable::Architecture;
 use zeroize::Zeroizing;
 
+use super::mailbox::Mailboxes;
 use super::{Life, Meeting, Process, Windows};
 use crate::barrier::Barrier;
 use crate::check::{Check, report};
@@ -129,6 +130,11 @@ impl Setup {
         let names = Arc::new(Names::default());
         let rdma = link.rdma();
         let mut engine = Engine::new(me, link, secret, names.clone(), founding);
+        let polls = waiter.spins() > 0 && beside > 1;
+        let mailboxes = polls.then(|| Mailboxes::new(&segment, me.rank));
+        if polls {
+            engine.open_mailbox(&segment);
+        }
         let bereft = engine.state().bereft();
         let observer = journal.map(|journal| Arc::new(Observer::new(me.rank, &segment, journal)));
         if let Some(observer) = &observer {
@@ -155,6 +161,7 @@ impl Setup {
             untold: AtomicBool::new(false),
             life: AtomicU8::new(Life::Starting as u8),
             lingers: AtomicBool::new(false),
+            mailboxes,
             windows: Windows::default(),
             places: Places::default(),
             schedules: super::Schedules::default(),

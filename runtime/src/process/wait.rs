@@ -90,6 +90,9 @@ impl Process {
         while glances > 0 && outcome.is_none() {
             std::hint::spin_loop();
             if !engine.is_quiet() {
+                if engine.has_mail() {
+                    (moved, outcome) = (true, self.take_mail(engine, poll));
+                }
                 break;
             }
             outcome = poll(engine.state(), false);
@@ -99,6 +102,29 @@ impl Process {
             true => (moved, unless_broken(engine.state(), outcome)),
             false => (moved, outcome),
         }
+    }
+
+    /// Takes in operations by mailbox, and calls `poll`, as long as operations come. The peer that
+    /// sent one waits for its answer, and often sends the next one at once.
+    #[inline(never)]
+    fn take_mail<T>(
+        &self,
+        engine: &mut Engine,
+        poll: &mut impl FnMut(&mut State, bool) -> Option<Result<T>>,
+    ) -> Option<Result<T>> {
+        let (mut outcome, mut mails, mut idle) = (None, 0, 0);
+        while outcome.is_none() && mails < MAILS && idle < IDLE_LOOKS {
+            match engine.take_mail() {
+                true => (mails, idle) = (mails + 1, 0),
+                false if engine.is_link_quiet() => idle += 1,
+                false => break,
+            }
+            outcome = poll(engine.state(), false);
+            engine.await_mail();
+        }
+        self.segment.note_move();
+        self.waiter.asked();
+        outcome
     }
 
     fn turn_by_turn<T>(
@@ -363,6 +389,11 @@ const LINGER: Duration = Duration::from_millis(500);
 /// Glances between two calls of `Engine::progress`. Each includes a pause of the processor
 /// (docs/tuning.md, "Glances at the link").
 const GLANCES: u32 = 4;
+
+/// Operations by mailbox that are taken in before the engine makes progress again, and looks after
+/// the last of them.
+const MAILS: u32 = 64;
+const IDLE_LOOKS: u32 = 16;
 
 /// Polls of a waiting call before it releases the engine to other threads of its rank.
 const POLLS_PER_LOCK: u32 = 4;

@@ -31,11 +31,20 @@ struct Burst {
     issued: u64,
 }
 
+/// The targets of operations that the engine has.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Shipped {
+    #[default]
+    None,
+    One(u32),
+    Several,
+}
+
 /// The operations of a window that were handed to the engine.
 pub(super) struct Flight {
     ledger: Arc<Ledger>,
-    /// Whether the engine was handed any operation since it last had none.
-    shipped: Cell<bool>,
+    /// The targets of the operations that the engine was handed since it last had none.
+    shipped: Cell<Shipped>,
     /// Whether the engine may hold the memory, or the waiter, of an operation.
     lent: Cell<bool>,
     /// The last burst to begin.
@@ -44,7 +53,7 @@ pub(super) struct Flight {
 
 impl Flight {
     pub(super) fn new(ledger: Arc<Ledger>) -> Flight {
-        let (shipped, lent, burst) = (Cell::new(false), Cell::new(false), Cell::default());
+        let (shipped, lent, burst) = (Cell::default(), Cell::new(false), Cell::default());
         Flight { ledger, shipped, lent, burst }
     }
 
@@ -78,21 +87,24 @@ impl Flight {
 
     /// The engine has an operation, and nothing of its memory.
     #[inline]
-    pub(super) fn ship(&self) {
-        self.shipped.set(true);
+    pub(super) fn ship(&self, peer: u32) {
+        let one = Shipped::One(peer);
+        let is_first =
+            matches!(self.shipped.get(), shipped if shipped == Shipped::None || shipped == one);
+        self.shipped.set(if is_first { one } else { Shipped::Several });
     }
 
     /// The engine has an operation, and its memory or its waiter.
     #[inline]
-    pub(super) fn lend(&self) {
+    pub(super) fn lend(&self, peer: u32) {
         self.lent.set(true);
-        self.ship();
+        self.ship(peer);
     }
 
     /// Whether the engine may have any operation.
     #[inline]
     pub(super) fn is_shipped(&self) -> bool {
-        self.shipped.get()
+        self.shipped.get() != Shipped::None
     }
 
     /// Whether the engine has no operation, and none failed.
@@ -115,7 +127,16 @@ impl Flight {
     /// No operation is in flight. `unconfirmed` tells whether one still has to be confirmed.
     pub(super) fn land(&self, unconfirmed: bool) {
         self.give_back();
-        self.shipped.set(unconfirmed);
+        if !unconfirmed {
+            self.shipped.set(Shipped::None);
+        }
+    }
+
+    /// No operation on a target is in flight, so none is if the engine was handed no others.
+    pub(super) fn land_at(&self, peer: u32) {
+        if self.shipped.get() == Shipped::One(peer) && !self.is_lent() {
+            self.shipped.set(Shipped::None);
+        }
     }
 
     /// Gives each failure that was not taken yet its source line.

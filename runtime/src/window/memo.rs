@@ -30,6 +30,8 @@ pub(super) struct Memo {
     combines: [Cell<KnownCombine>; SLOTS],
     /// The types of compare_and_swaps, for calls by pointer.
     swaps: [Cell<KnownSwap>; SWAPS],
+    /// The puts and gets of one element of the target type itself that go by mailbox.
+    letters: [Cell<KnownLetter>; SLOTS],
     prepared: Box<[RefCell<Prepared>; SLOTS + VALUES + EDGE_VALUES]>,
 }
 
@@ -87,6 +89,20 @@ struct KnownSwap {
     /// The type's number.
     datatype: u64,
     swap: Option<Swap>,
+}
+
+/// A put or get of one element, all of whose bytes are data, by message to a rank that has a
+/// mailbox.
+#[derive(Clone, Copy, Default)]
+pub(super) struct KnownLetter {
+    /// As in [`Key`]; 0 for none.
+    what: u64,
+    /// The type's number.
+    datatype: u64,
+    /// The bytes of the element.
+    pub size: u64,
+    /// The low half of the hash of its signature.
+    pub signature: u64,
 }
 
 /// The facts on which the validity of an operation depends. All fields are scalars, since every
@@ -188,6 +204,7 @@ impl Default for Memo {
             runs: Default::default(),
             combines: Default::default(),
             swaps: Default::default(),
+            letters: Default::default(),
             prepared: Box::new(std::array::from_fn(slot)),
         }
     }
@@ -239,6 +256,21 @@ impl Memo {
     pub(super) fn value(&self, action: Action) -> &RefCell<Prepared> {
         let slot = usize::from(action == Action::CompareAndSwap);
         &self.prepared[SLOTS + slot]
+    }
+
+    /// The put or get of one element of the target type itself by a target's mailbox, if it went by
+    /// message before.
+    #[inline(always)]
+    pub(super) fn letter(
+        &self,
+        action: Action,
+        target: &Target,
+        own: &Type,
+    ) -> Option<KnownLetter> {
+        let edge = if target.edges.exist() { EDGE } else { 0 };
+        let (what, datatype) = (what(action, target.class) ^ edge, own.compiled().id());
+        let known = self.letters[place(what, datatype)].get();
+        (known.what == what && known.datatype == datatype).then_some(known)
     }
 
     #[inline(always)]
@@ -294,6 +326,9 @@ impl Memo {
         if key.what == what(action, DIRECT) && key.datatype != 0 && key.is_same() {
             self.keep_places(key, &means);
         }
+        if let Means::Frame(frame) = &means {
+            self.keep_letter(key, frame);
+        }
         let slot = match key.is_at_edge() {
             true => self.at_edge(&key, action),
             false => self.of(&key, action),
@@ -301,6 +336,18 @@ impl Memo {
         // A slot that is being read belongs to an operation within this one, which doesn't occur.
         if let Ok(mut slot) = slot.try_borrow_mut() {
             *slot = Prepared { key, means };
+        }
+    }
+
+    /// Keeps an operation that goes by message, for the next one by mailbox.
+    fn keep_letter(&self, Key { what, datatype, .. }: Key, frame: &Frame) {
+        let &Frame { count: 1, signature, first: 0, len, reach: (0, end), alike: true, .. } = frame
+        else {
+            return;
+        };
+        if end as u64 == len && datatype != 0 {
+            let known = KnownLetter { what, datatype, size: len, signature: signature as u64 };
+            self.letters[place(what, datatype)].set(known);
         }
     }
 

@@ -169,7 +169,7 @@ impl Observed {
         progress: Progress,
     ) {
         let route = match progress {
-            Progress::Started => Route::Message,
+            Progress::Started | Progress::Answered => Route::Message,
             Progress::Accessed => Route::Rdma,
             Progress::Done => {
                 let begun = Begun { bytes, time: 0, issued: 0 };

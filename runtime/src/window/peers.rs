@@ -49,6 +49,9 @@ pub(super) struct Target {
     pub location: Location,
     /// The bytes of its memory that only messages reach, if the route is direct.
     pub edges: Edges,
+    /// Whether messages to it may go by its mailbox: it is a like rank of this host, and has memory
+    /// that is not reached directly.
+    pub has_mailbox: bool,
     /// Equal for two targets of one window if the same operations are valid on both: [`DIRECT`] or
     /// [`OBSERVED`], or a number of their route and architecture.
     pub class: u64,
@@ -111,6 +114,8 @@ pub(super) struct Known {
     pub offset: Option<u64>,
     /// As [`Target::edges`].
     pub edges: Edges,
+    /// As [`Target::has_mailbox`].
+    pub has_mailbox: bool,
 }
 
 /// The facts about all ranks of a window.
@@ -139,6 +144,7 @@ struct Fact {
     architecture: u16,
     route: Route,
     edges: Edges,
+    has_mailbox: bool,
 }
 
 // Even where no two ranks are alike, a rank costs its peers little.
@@ -147,7 +153,7 @@ const _: () = assert!(size_of::<Fact>() <= 24);
 impl Facts {
     /// Adds the facts about the next rank.
     fn push(&mut self, known: Known) {
-        let Known { measures, architecture, route, offset, edges } = known;
+        let Known { measures, architecture, route, offset, edges, has_mailbox } = known;
         // There are few, and neighbours are mostly alike.
         let same = |seen: &Architecture| {
             seen.name() == architecture.name() && seen.same_representation(&architecture)
@@ -157,7 +163,8 @@ impl Facts {
             self.architectures.len() - 1
         });
         let Measures { size, unit } = measures;
-        let fact = Fact { first: self.ranks, size, unit, architecture: at as u16, route, edges };
+        let (first, architecture) = (self.ranks, at as u16);
+        let fact = Fact { first, size, unit, architecture, route, edges, has_mailbox };
         if self.runs.last().is_none_or(|last| *last != Fact { first: last.first, ..fact }) {
             self.runs.push(fact);
         }
@@ -379,7 +386,7 @@ impl Peers {
     fn make(&self, rank: u32) -> &Target {
         self.targets[rank as usize].get_or_init(|| {
             let (fact, offset) = self.facts.of(rank);
-            let Fact { size, unit, architecture, route, edges, .. } = fact;
+            let Fact { size, unit, architecture, route, edges, has_mailbox, .. } = fact;
             Box::new(Target {
                 rank,
                 peer: self.control.group().process(rank),
@@ -388,6 +395,7 @@ impl Peers {
                 route,
                 location: self.location(offset, route),
                 edges,
+                has_mailbox,
                 class: match route {
                     Route::Direct if self.is_observed => OBSERVED,
                     Route::Direct => DIRECT,
@@ -427,6 +435,14 @@ impl Target {
         matches!(self.route, Route::Direct)
     }
 
+    /// Whether this rank reaches bytes of its memory directly, from the first to the one after the
+    /// last. They are inside the window.
+    #[inline]
+    pub(super) fn reaches(&self, (start, end): (i64, i64)) -> bool {
+        let (first, after) = self.edges.between(self.measures.size);
+        self.route == Route::Direct && first <= start as u64 && end as u64 <= after
+    }
+
     /// The key under which its memory is registered with the network, if it is.
     #[inline]
     pub(super) fn key(&self) -> Option<u64> {
@@ -449,6 +465,7 @@ mod tests {
             route,
             offset,
             edges: Edges { before: offset.map_or(0, |offset| offset as u16), after: 0 },
+            has_mailbox: false,
         };
         let mut facts = Facts::default();
         (0..500).for_each(|_| facts.push(known(64, Route::Message, None)));

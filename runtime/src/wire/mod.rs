@@ -262,18 +262,44 @@ impl Header {
         if out.len() != Header::SMALL_SIZE {
             return out.copy_from_slice(&self.encode());
         }
-        out[0] = self.kind as u8 | SMALL;
-        out[1] = self.tag;
-        out[2..4].copy_from_slice(&(self.count as u16).to_le_bytes());
-        if let Some(counter) = self.notify {
-            out[0] |= NOTIFIES;
-            out[3] = counter as u8;
+        for (out, word) in out.chunks_exact_mut(8).zip(self.small_words()) {
+            out.copy_from_slice(&word.to_le_bytes());
         }
-        out[4..8].copy_from_slice(&self.context.to_le_bytes());
-        out[8..16].copy_from_slice(&self.operation.to_le_bytes());
-        out[16..24].copy_from_slice(&self.displacement.to_le_bytes());
-        out[24..32].copy_from_slice(&self.form.to_le_bytes());
-        out[32..40].copy_from_slice(&(self.signature as u64).to_le_bytes());
+    }
+
+    /// The words of the small header, in the order of the wire.
+    #[inline]
+    pub(crate) fn small_words(&self) -> [u64; 5] {
+        let code = u64::from(self.kind as u8 | SMALL);
+        let (code, count) = match self.notify {
+            None => (code, self.count & 0xffff),
+            Some(counter) => {
+                (code | u64::from(NOTIFIES), self.count & 0xff | u64::from(counter & 0xff) << 8)
+            }
+        };
+        let first = code | u64::from(self.tag) << 8 | count << 16 | u64::from(self.context) << 32;
+        [first, self.operation, self.displacement as u64, self.form, self.signature as u64]
+    }
+
+    /// The small header of these words, of an operation of `length` bytes that doesn't notify.
+    #[inline]
+    pub(crate) fn of_small_words(words: [u64; 5], length: u64) -> Option<Header> {
+        let [first, operation, displacement, form, signature] = words;
+        let code = first as u8;
+        let kind = Kind::from_wire(code & !SMALL)?;
+        (code & SMALL != 0 && kind.may_be_small()).then_some(Header {
+            kind,
+            tag: (first >> 8) as u8,
+            context: (first >> 32) as u32,
+            operation,
+            displacement: displacement as i64,
+            count: first >> 16 & 0xffff,
+            form,
+            length,
+            signature: signature.into(),
+            small: true,
+            notify: None,
+        })
     }
 
     /// The small header of the answer to an operation that has a small header.
@@ -485,6 +511,10 @@ mod tests {
         assert_eq!(bytes[16..25], [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 8]);
         assert_eq!(bytes[32..], [0x88, 0x88, 0x77, 0x77, 0x66, 0x66, 0x55, 0x55, 0, 0]);
         let Some(Frame::Long(found, [0, 0])) = Frame::decode(&bytes) else { panic!() };
+        assert_eq!(Header::of_small_words(found.small_words(), found.length), Some(found));
+        for words in [[0; 5], [0x15, 0, 0, 0, 0], [0xd5, 0, 0, 0, 0], [0x81, 0, 0, 0, 0]] {
+            assert_eq!(Header::of_small_words(words, 2), None, "{words:?}");
+        }
         assert_eq!(found, Header { signature: 0x5555_6666_7777_8888, small: true, ..header });
         assert!(found.is_signed(hash) && !found.is_signed(hash ^ 1) && !header.is_signed(hash ^ 1));
         let reply = Header { context: header.context, operation: 5, ..Header::new(Kind::Reply) };

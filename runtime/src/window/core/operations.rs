@@ -22,7 +22,7 @@ use crate::window::memo::Key;
 use crate::window::observed::Observed;
 use crate::window::observing;
 use crate::window::operation::{Action, Holders, Operation, Side};
-use crate::window::path::{self, Progress, fast, paged};
+use crate::window::path::{self, Progress, fast, mailbox, paged};
 use crate::window::peers::Target;
 
 impl Core {
@@ -128,6 +128,12 @@ impl Core {
         target_type: TargetType<'_>,
     ) -> Result<()> {
         let (parts, at) = (&self.parts, displacement);
+        let near = parts.peers().known(target).filter(|to| to.has_mailbox);
+        if let (Some(to), TargetType::Own(own)) = (near, target_type) {
+            if mailbox::transfer(parts, action, span, what, to, at, count, own).is_some() {
+                return Ok(());
+            }
+        }
         if let Some(to) = fast::unlocked(parts, target) {
             let again =
                 move || fast::transfer(parts, action, span, what, target, at, count, target_type);
@@ -335,7 +341,7 @@ impl Core {
                 let called = Called { call, target, peer, bytes, epoch, caller };
                 Ok(Value::Coming(Coming::new(lane, called)))
             }
-            (Some(Progress::Done), _) => {
+            (Some(Progress::Done | Progress::Answered), _) => {
                 let old = room.peek(0).ok_or_else(|| place(ErrorKind::WindowFreed.into()))?;
                 Ok(Value::Here(old))
             }
@@ -383,7 +389,7 @@ impl Core {
     #[inline(always)]
     fn attempt(&self, operation: &Operation<'_>, caller: Caller) -> Result<Option<Progress>> {
         match path::again(&self.parts, operation, None) {
-            Some(Progress::Done) => Ok(Some(Progress::Done)),
+            Some(progress) if progress.is_done() => Ok(Some(progress)),
             Some(progress) => {
                 self.note_site(operation.target, caller);
                 Ok(Some(progress))
@@ -405,7 +411,7 @@ impl Core {
         let Some(progress) = path::again(&self.parts, operation, None) else {
             return self.issue_observed(operation, caller);
         };
-        if progress != Progress::Done {
+        if !progress.is_done() {
             self.note_site(operation.target, caller);
         }
         observed.count_next(&self.parts, operation, bytes, progress);

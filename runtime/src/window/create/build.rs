@@ -16,7 +16,7 @@ use crate::flavor::Flavor;
 use crate::memory::{Exposed, Registered};
 use crate::pointer::address_space;
 use crate::process::{Meeting, Process};
-use crate::route::{Route, choose};
+use crate::route::{Route, RouteFacts, choose};
 use crate::window::access::Epochs;
 use crate::window::core::Core;
 use crate::window::directory::Directory;
@@ -182,7 +182,8 @@ impl Targets<'_> {
         let (endpoint, why) = process.endpoint(peer, &architecture);
         let reachable = offset.is_some() || peer == me.rank && !is_dynamic;
         let registered = offer.key.is_some() && endpoint == Endpoint::Datagram;
-        let route = choose(pair_with(process, (architecture, emulated), reachable, registered));
+        let pair = pair_with(process, (architecture, emulated), reachable, registered);
+        let route = choose(pair);
         let offset = match route {
             Route::Rdma => offer.key,
             // Memory that all ranks share is loaded from whatever its representation.
@@ -202,7 +203,13 @@ impl Targets<'_> {
         // A rank reaches all of its own memory.
         let is_edged = route == Route::Direct && peer != me.rank;
         let edges = if is_edged { offer.edges } else { Edges::default() };
-        Ok(Known { measures, architecture, route, offset, edges })
+        let near = RouteFacts { reachable: beside, registered: false, ..pair };
+        let is_like = peer != me.rank && choose(near) == Route::Direct;
+        // What is attached comes and goes, so its owner knows no operation again.
+        let polls = process.mailboxes().is_some();
+        let has_mailbox =
+            is_like && polls && !is_dynamic && (route == Route::Message || edges.exist());
+        Ok(Known { measures, architecture, route, offset, edges, has_mailbox })
     }
 }
 

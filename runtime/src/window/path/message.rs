@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::Progress;
+use super::{Progress, mailbox};
 use crate::engine::{BY_NUMBER, Fetch, Measures, Outgoing, Purpose, Source, Ticket};
 use crate::error::{Result, conversion};
 use crate::memory::{Keeper, Lease, Span};
@@ -49,7 +49,7 @@ pub(super) fn carry_out(
     }
     // When the job ends, operations are given up and nothing waits for them.
     process.check_job()?;
-    parts.flight().lend();
+    parts.flight().lend(target.peer);
     state.define(target.peer, target_type)?;
     state.note_call(target.peer, parts.checking().caller());
     if notify.is_some() {
@@ -253,6 +253,12 @@ pub(super) fn send(
         compare.is_none_or(|span| span.read(frame.first, first))
             && origin.is_none_or(|span| span.read(frame.first, second))
     };
+    if notify.is_none() && mailbox::may_go(parts, target, action) {
+        let sides = mailbox::Sides { origin, compare, room };
+        if mailbox::ask(parts.process(), target, frame, &header, sides).is_some() {
+            return Some(Progress::Answered);
+        }
+    }
     let mut engine = parts.process().engine();
     // The target may be waiting for a notification.
     let may_wait = pace == Pace::Stream && notify.is_none();
@@ -262,9 +268,9 @@ pub(super) fn send(
             let lease = Lease::new(room, waiter.map_or(Keeper::Lender, Keeper::owner));
             let fetch = frame.fetch(lease, waiter.cloned(), bytes);
             engine.state().expect(parts.operation(target.peer, number), fetch);
-            parts.flight().lend();
+            parts.flight().lend(target.peer);
         }
-        None => parts.flight().ship(),
+        None => parts.flight().ship(target.peer),
     }
     Some(Progress::Started)
 }

@@ -8,6 +8,7 @@
 
 mod direct;
 pub(super) mod fast;
+pub(super) mod mailbox;
 mod message;
 pub(super) mod paged;
 mod rdma;
@@ -30,10 +31,19 @@ use crate::route::Route;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     Done,
+    /// The target has carried it out, by its mailbox.
+    Answered,
     /// The engine has the rest.
     Started,
     /// The network accesses the target's memory.
     Accessed,
+}
+
+impl Progress {
+    /// Whether nothing is in flight.
+    pub(super) fn is_done(self) -> bool {
+        matches!(self, Progress::Done | Progress::Answered)
+    }
 }
 
 /// Carries out an operation for which every rule holds. If a ticket is given, the ticket is told
@@ -201,15 +211,15 @@ fn again_at_edge(
     renew(parts, target, slot, key, operation.count as u64)?;
     let prepared = slot.borrow();
     let Means::Frame(frame) = prepared.if_key(&key)? else { return None };
-    let (start, end) = frame.bytes(target, operation.displacement)?;
-    let (first, after) = target.edges.between(target.measures.size);
     // The full check of the first direct operation notes how others go directly.
-    if first <= start as u64 && end as u64 <= after {
+    if target.reaches(frame.bytes(target, operation.displacement)?) {
         return None;
     }
     let progress = message::again(parts, target, frame, operation, waiter)?;
-    // The operation is under way. The call that completes it returns the error.
-    let _ = await_turn(parts, target, action);
+    if !progress.is_done() {
+        // The operation is under way. The call that completes it returns the error.
+        let _ = await_turn(parts, target, action);
+    }
     Some(progress)
 }
 

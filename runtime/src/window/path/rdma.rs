@@ -196,7 +196,7 @@ fn write_run(
     if !started {
         return None;
     }
-    parts.flight().ship();
+    parts.flight().ship(target.peer);
     Some(())
 }
 
@@ -235,7 +235,7 @@ fn start_lent(
         Access::Write => Activity::Put,
     };
     await_room(parts, activity, place.peer)?;
-    parts.flight().lend();
+    parts.flight().lend(place.peer);
     let (account, mut transfer) = ((parts.id(), &**parts.flight().ledger()), Some(transfer));
     await_network(parts, place.peer, |state| {
         state.start_access(account, access, place, &mut transfer)

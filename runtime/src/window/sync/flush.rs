@@ -156,5 +156,8 @@ fn wait_settled(parts: &Parts, target: Option<&Target>, caller: Option<Caller>) 
     if flight.is_lent() && target.key().is_some() {
         process.await_network(parts.id(), Some(target.peer));
     }
+    if !process.checks() && parts.observed().is_none() {
+        flight.land_at(target.peer);
+    }
     confirm()
 }
