@@ -7,7 +7,7 @@ use super::memo::KnownRun;
 use super::observed::Observed;
 use super::operation::{Action, Operation};
 use super::parts::Parts;
-use super::path::{Progress, fast};
+use super::path::{Progress, fast, mailbox};
 use super::peers::Target;
 use crate::check::Caller;
 use crate::memory::Span;
@@ -107,6 +107,30 @@ impl Observed {
         }
         fast::copy(parts, action, memory, what, target, at, count, own, run)?;
         self.count(parts, target, action, bytes, 0);
+        Some(())
+    }
+
+    /// A put or get of one element by the target's mailbox.
+    #[allow(clippy::too_many_arguments)] // MPI's
+    pub(super) fn ask(
+        &self,
+        parts: &Parts,
+        action: Action,
+        memory: Span,
+        what: What<'_>,
+        target: i32,
+        at: i64,
+        count: i64,
+        own: &Type,
+    ) -> Option<()> {
+        // A trace has the time of each operation, which the full way takes.
+        if self.traces {
+            return None;
+        }
+        mailbox::transfer(parts, action, memory, what, target, at, count, own)?;
+        let (kind, bytes) = (action.number(), memory.len());
+        let done = Done { kind, route: Route::Message, bytes, nanos: 0 };
+        self.counters.count(target as u32, || peer_of(parts, target), done);
         Some(())
     }
 

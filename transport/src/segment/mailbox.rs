@@ -106,8 +106,8 @@ impl Mailbox {
         self.door.load(Relaxed) == OPEN && self.door.replace(OPEN, CLAIMED, Acquire).is_ok()
     }
 
-    /// Posts a frame of rank `sender`, of `len` bytes, in a mailbox that it has claimed. Returns the
-    /// frame's number.
+    /// Posts a frame of rank `sender`, of `len` bytes, in a mailbox that it has claimed. Returns
+    /// the frame's number.
     #[inline]
     pub fn post(&self, sender: u32, len: usize, frame: &[u64; WORDS]) -> u32 {
         // Only the peer that has claimed the mailbox writes this.

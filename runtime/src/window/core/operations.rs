@@ -89,7 +89,9 @@ impl Core {
         let parts = &self.parts;
         if let (Some(observed), TargetType::Own(own)) = (parts.observed(), target_type) {
             let caller = Location::caller();
-            if observed.copy(parts, action, span, what, target, at, count, own, caller).is_some() {
+            let copied = observed.copy(parts, action, span, what, target, at, count, own, caller);
+            let ask = || observed.ask(parts, action, span, what, target, at, count, own);
+            if copied.or_else(ask).is_some() {
                 return Ok(());
             }
         }
@@ -128,9 +130,8 @@ impl Core {
         target_type: TargetType<'_>,
     ) -> Result<()> {
         let (parts, at) = (&self.parts, displacement);
-        let near = parts.peers().known(target).filter(|to| to.has_mailbox);
-        if let (Some(to), TargetType::Own(own)) = (near, target_type) {
-            if mailbox::transfer(parts, action, span, what, to, at, count, own).is_some() {
+        if let (None, TargetType::Own(own)) = (parts.observed(), target_type) {
+            if mailbox::transfer(parts, action, span, what, target, at, count, own).is_some() {
                 return Ok(());
             }
         }

@@ -64,9 +64,25 @@ pub(super) fn ask(
 
 /// A put or get of one element of the target type itself that went by message before. It is tried
 /// before the full check, as the inlined attempt of a direct operation is.
-#[inline(never)]
+#[inline(always)]
 #[allow(clippy::too_many_arguments)] // MPI's
 pub(in crate::window) fn transfer(
+    parts: &Parts,
+    action: Action,
+    memory: Span,
+    what: What<'_>,
+    rank: i32,
+    displacement: i64,
+    count: i64,
+    own: &Type,
+) -> Option<()> {
+    let target = parts.peers().known(rank).filter(|target| target.has_mailbox)?;
+    transfer_to(parts, action, memory, what, target, displacement, count, own)
+}
+
+#[inline(never)]
+#[allow(clippy::too_many_arguments)] // MPI's
+fn transfer_to(
     parts: &Parts,
     action: Action,
     memory: Span,
