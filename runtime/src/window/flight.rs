@@ -49,12 +49,14 @@ pub(super) struct Flight {
     lent: Cell<bool>,
     /// The last burst to begin.
     burst: Cell<Burst>,
+    /// The operations that mailboxes have taken since the last call that completes operations.
+    answered: Cell<u64>,
 }
 
 impl Flight {
     pub(super) fn new(ledger: Arc<Ledger>) -> Flight {
         let (shipped, lent, burst) = (Cell::default(), Cell::new(false), Cell::default());
-        Flight { ledger, shipped, lent, burst }
+        Flight { ledger, shipped, lent, burst, answered: Cell::new(0) }
     }
 
     /// The account that the engine keeps too.
@@ -83,6 +85,24 @@ impl Flight {
         let last = self.burst.replace(Burst { peer, issued: self.ledger.issued(peer) });
         let burst = self.ledger.issued(last.peer).saturating_sub(last.issued);
         if burst >= STREAM { Pace::Stream } else { Pace::Alone }
+    }
+
+    /// A mailbox has taken an operation.
+    #[inline]
+    pub(super) fn answer(&self) {
+        self.answered.set(self.answered.get() + 1);
+    }
+
+    /// Whether mailboxes have taken so many operations that a stream of frames is faster.
+    #[inline]
+    pub(super) fn is_burst(&self) -> bool {
+        self.answered.get() >= STREAM
+    }
+
+    /// A call completes operations.
+    #[inline(always)]
+    pub(super) fn end_burst(&self) {
+        self.answered.set(0);
     }
 
     /// The engine has an operation, and nothing of its memory.

@@ -6,13 +6,12 @@
 use crate::engine::{ANSWER, OPERANDS};
 use crate::memory::Span;
 use crate::origin::What;
-use crate::process::Process;
 use crate::types::Type;
 use crate::window::memo::{Frame, KnownLetter};
 use crate::window::operation::Action;
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
-use crate::wire::Header;
+use crate::wire::{Header, Kind};
 
 /// The bytes of the longest element.
 const LONGEST: u64 = 8 * OPERANDS as u64;
@@ -29,15 +28,16 @@ pub(super) struct Sides {
 /// and those before this one may be on their way by frames.
 #[inline(always)]
 pub(super) fn may_go(parts: &Parts, target: &Target, action: Action) -> bool {
-    let is_unordered = matches!(action, Action::Put | Action::Get);
-    target.has_mailbox && (is_unordered || parts.flight().outstanding(target.peer) == 0)
+    let (flight, is_unordered) = (parts.flight(), matches!(action, Action::Put | Action::Get));
+    let is_next = || is_unordered || flight.outstanding(target.peer) == 0;
+    target.has_mailbox && !flight.is_burst() && is_next()
 }
 
 /// Asks a target by its mailbox to carry out an operation, whose memory is the frame's run. `None`,
 /// and nothing has been done, where it has to go as a frame.
 #[inline(always)]
 pub(super) fn ask(
-    process: &Process,
+    parts: &Parts,
     target: &Target,
     frame: &Frame,
     header: &Header,
@@ -55,7 +55,12 @@ pub(super) fn ask(
         rest = after;
     }
     let fetched = room.map_or(0, |_| len);
-    let answer = process.ask(target.peer, header, operands.map(u64::from_le_bytes), fetched)?;
+    let operands = operands.map(u64::from_le_bytes);
+    let answer = parts.process().ask(target.peer, header, operands, fetched)?;
+    // The program mostly waits for a value before it fetches the next one, maybe without a flush.
+    if !matches!(header.kind, Kind::Fetch | Kind::Swap) {
+        parts.flight().answer();
+    }
     if let Some(room) = room {
         room.write(frame.first, &answer.map(u64::to_le_bytes).as_flattened()[..fetched]);
     }
@@ -76,7 +81,7 @@ pub(in crate::window) fn transfer(
     count: i64,
     own: &Type,
 ) -> Option<()> {
-    let target = parts.peers().known(rank).filter(|target| target.has_mailbox)?;
+    let target = parts.peers().known(rank).filter(|target| may_go(parts, target, action))?;
     transfer_to(parts, action, memory, what, target, displacement, count, own)
 }
 
@@ -121,6 +126,7 @@ fn transfer_to(
     let fetched = if is_put { 0 } else { size as usize };
     let answer =
         parts.process().ask(target.peer, &header, data.map(u64::from_le_bytes), fetched)?;
+    parts.flight().answer();
     if !is_put {
         memory.write(0, &answer.map(u64::to_le_bytes).as_flattened()[..fetched]);
     }

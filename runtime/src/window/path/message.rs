@@ -255,7 +255,7 @@ pub(super) fn send(
     };
     if notify.is_none() && mailbox::may_go(parts, target, action) {
         let sides = mailbox::Sides { origin, compare, room };
-        if mailbox::ask(parts.process(), target, frame, &header, sides).is_some() {
+        if mailbox::ask(parts, target, frame, &header, sides).is_some() {
             return Some(Progress::Answered);
         }
     }

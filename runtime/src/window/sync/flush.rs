@@ -31,6 +31,7 @@ pub(in crate::window) fn is_idle(parts: &Parts, rank: i32) -> bool {
 pub(in crate::window) fn flush_idle(parts: &Parts, rank: i32) -> bool {
     let is_idle = is_idle(parts, rank);
     if is_idle {
+        parts.flight().end_burst();
         full_barrier();
     }
     is_idle
@@ -106,6 +107,7 @@ pub(in crate::window) fn sync(parts: &Parts) -> Result<()> {
 pub(super) fn settle(parts: &Parts, target: Option<&Target>, caller: Option<Caller>) -> Result<()> {
     // What is read after the barrier waits for it, so a flush with nothing to wait for reads first.
     let nothing = parts.flight().is_empty() && !parts.process().must_poll();
+    parts.flight().end_burst();
     // Before any message that lets another rank rely on it, and before this rank's own loads.
     full_barrier();
     if nothing { Ok(()) } else { await_done(parts, target, caller) }
@@ -119,6 +121,7 @@ pub(super) fn await_done(
     caller: Option<Caller>,
 ) -> Result<()> {
     let flight = parts.flight();
+    flight.end_burst();
     match flight.is_shipped() {
         true => wait_settled(parts, target, caller)?,
         false => parts.process().oblige()?,
