@@ -68,6 +68,7 @@ fn rank() {
         "late" => return observed::late(),
         "flushes" => return observed::flushes(),
         "hangs" => return observed::hangs(),
+        "variable" => return observed::variable(),
         _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");

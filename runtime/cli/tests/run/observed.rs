@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use longshore::job::env;
 use longshore::observe::timeline::{RankLine, Timeline};
-use longshore::{Info, LockType, Op, Window};
+use longshore::{Info, LockType, Op, Pointed, Window};
 use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 
@@ -71,6 +71,36 @@ pub fn flushes() {
         flushes.unwrap();
     }
     window.free().unwrap();
+    rank.finalize().unwrap();
+}
+
+/// Rank 0 puts into a variable of rank 1, which waits meanwhile, and adds to it.
+#[allow(unsafe_code)] // Only memory by pointer stays on a page with other data.
+pub fn variable() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), Info::default());
+    let mut variable = Box::new([0.0f64; 2]);
+    // SAFETY: the variable outlives the window, and nothing accesses it by another path meanwhile.
+    let memory = unsafe { Pointed::new(variable.as_mut_ptr().cast(), 16) };
+    let mut window = Window::create(world, memory, 8, &info).unwrap();
+    window.set_name("field");
+    let double = rank.type_of::<f64>().unwrap();
+    if world.rank() == 0 {
+        let values: Vec<_> = (0..PUTS).map(|turn| turn as f64).collect();
+        let operate = window.lock(1, LockType::Shared, |epoch| {
+            for value in values.chunks(1) {
+                epoch.flush(1, |epoch| epoch.put(value, 1, 1, 1, &double))?;
+                assert_eq!(epoch.fetch_and_op(1.0, 1, 0, Op::Sum)?.wait()?, value[0]);
+            }
+            Ok(())
+        });
+        operate.unwrap();
+    }
+    world.barrier().unwrap();
+    window.free().unwrap();
+    if world.rank() == 1 {
+        assert_eq!(*variable, [PUTS as f64, (PUTS - 1) as f64]);
+    }
     rank.finalize().unwrap();
 }
 
@@ -177,6 +207,24 @@ fn flushes_are_counted_by_source_line_however_short_they_are() {
     counts.sort_by_key(|(line, _)| *line);
     let counts: Vec<_> = counts.into_iter().map(|(_, count)| count.as_u64().unwrap()).collect();
     assert_eq!(counts, [PUTS / 10, PUTS], "{report:#}");
+}
+
+#[test]
+fn operations_by_mailbox_are_counted_and_send_no_frames() {
+    for (route, by_mailbox) in [("message", false), ("best", true)] {
+        let path = file("variable.json");
+        let stats = format!("--stats={}", path.display());
+        let words = ["-n", "2", "--route", route, &stats].map(str::to_owned);
+        run(&words.into_iter().chain(role("variable")).collect::<Vec<_>>()).expect(0, &[]);
+        let report = json(&path);
+        let row = |kind: &str| (kind.to_owned(), "message".to_owned(), Some(8), PUTS, 8 * PUTS);
+        assert_eq!(operations(&report), [row("put"), row("fetch_and_op")]);
+        // Ranks that share a processor, and an adversary's, use no mailbox.
+        let can = thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
+            && std::env::var_os(env::ADVERSARY).is_none();
+        let sent = report["ranks"][0]["peers"][0]["sent_frames"].as_u64().unwrap();
+        assert_eq!(sent < 2 * PUTS, by_mailbox && can, "{sent} frames");
+    }
 }
 
 #[test]
