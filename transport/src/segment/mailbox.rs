@@ -108,7 +108,7 @@ impl Mailbox {
 
     /// Posts a frame of rank `sender`, of `len` bytes, in a mailbox that it has claimed. Returns
     /// the frame's number.
-    #[inline]
+    #[inline(never)] // Its stores follow each other then (docs/tuning.md, "Mailboxes").
     pub fn post(&self, sender: u32, len: usize, frame: &[u64; WORDS]) -> u32 {
         // Only the peer that has claimed the mailbox writes this.
         let number = self.posted.load(Relaxed).wrapping_add(1);
