@@ -82,7 +82,7 @@ pub fn variable() {
     let mut variable = Box::new([0.0f64; 2]);
     // SAFETY: the variable outlives the window, and nothing accesses it by another path meanwhile.
     let memory = unsafe { Pointed::new(variable.as_mut_ptr().cast(), 16) };
-    let mut window = Window::create(world, memory, 8, &info).unwrap();
+    let window = Window::create(world, memory, 8, &info).unwrap();
     window.set_name("field");
     let double = rank.type_of::<f64>().unwrap();
     if world.rank() == 0 {
