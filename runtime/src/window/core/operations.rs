@@ -22,7 +22,7 @@ use crate::window::memo::Key;
 use crate::window::observed::Observed;
 use crate::window::observing;
 use crate::window::operation::{Action, Holders, Operation, Side};
-use crate::window::path::{self, Progress, fast, mailbox, paged};
+use crate::window::path::{self, Progress, fast, paged};
 use crate::window::peers::Target;
 
 impl Core {
@@ -120,55 +120,6 @@ impl Core {
     #[inline(always)]
     #[track_caller]
     pub(super) fn transfer_again(
-        &self,
-        action: Action,
-        span: Span,
-        what: What<'_>,
-        target: i32,
-        displacement: i64,
-        count: i64,
-        target_type: TargetType<'_>,
-    ) -> Result<()> {
-        let near = self.parts.peers().known(target).is_some_and(|to| to.has_mailbox);
-        match near {
-            true => {
-                self.transfer_near(action, span, what, target, displacement, count, target_type)
-            }
-            false => {
-                self.transfer_checked(action, span, what, target, displacement, count, target_type)
-            }
-        }
-    }
-
-    /// A put or get to a target that has a mailbox. A call of its own, so that those to other
-    /// targets keep their arguments in registers.
-    #[allow(clippy::too_many_arguments)] // MPI's
-    #[inline(never)]
-    #[track_caller]
-    fn transfer_near(
-        &self,
-        action: Action,
-        span: Span,
-        what: What<'_>,
-        target: i32,
-        displacement: i64,
-        count: i64,
-        target_type: TargetType<'_>,
-    ) -> Result<()> {
-        let (parts, at) = (&self.parts, displacement);
-        if let (None, TargetType::Own(own)) = (parts.observed(), target_type) {
-            if mailbox::transfer(parts, action, span, what, target, at, count, own).is_some() {
-                return Ok(());
-            }
-        }
-        self.transfer_checked(action, span, what, target, at, count, target_type)
-    }
-
-    /// The rest of a put or get.
-    #[allow(clippy::too_many_arguments)] // MPI's
-    #[inline(always)]
-    #[track_caller]
-    fn transfer_checked(
         &self,
         action: Action,
         span: Span,

@@ -14,7 +14,7 @@ use crate::origin::What;
 use crate::raw::{element, pointed};
 use crate::types::{TargetType, Type};
 use crate::window::operation::{Action, Operation, Side};
-use crate::window::path::fast;
+use crate::window::path::{fast, mailbox};
 
 /// Elements in memory: where they start, how many there are, and of which type.
 type Elements<'a> = (*mut u8, i64, &'a Type);
@@ -70,6 +70,12 @@ impl Core {
         let (memory, what) = pointed(place, elements, datatype);
         if self.parts.observed().is_some() {
             return self.transfer_rest(action, memory, what, target, at, count, target_type);
+        }
+        if let TargetType::Own(own) = target_type {
+            let parts = &self.parts;
+            if mailbox::transfer(parts, action, memory, what, target, at, count, own).is_some() {
+                return Ok(());
+            }
         }
         self.transfer_again(action, memory, what, target, at, count, target_type)
     }

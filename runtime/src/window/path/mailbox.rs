@@ -68,7 +68,8 @@ pub(super) fn ask(
 }
 
 /// A put or get of one element of the target type itself that went by message before. It is tried
-/// before the full check, as the inlined attempt of a direct operation is.
+/// before the full check, for operations by pointer and observed ones. Others find their frame in the
+/// memo first.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)] // MPI's
 pub(in crate::window) fn transfer(
