@@ -67,9 +67,8 @@ pub(super) fn ask(
     Some(())
 }
 
-/// A put or get of one element of the target type itself that went by message before. It is tried
-/// before the full check, for operations by pointer and observed ones. Others find their frame in the
-/// memo first.
+/// A put or get of one element of the target type itself that went by message before. Those by
+/// pointer and observed ones try it before the full check. Others find their frame in the memo.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)] // MPI's
 pub(in crate::window) fn transfer(
