@@ -1,9 +1,8 @@
-//! Operations by mailbox: one that fits a mailbox goes to a like rank of this host, and its answer
-//! comes back, in one cache line each (see [`longshore_transport::segment::mailbox`]).
+//! The target's side of operations by mailbox (see [`longshore_transport::segment::mailbox`]).
 //!
-//! A rank that waits looks into its mailbox, and handles an operation there that is like one of its
-//! origin's last. All others it declines, and their origin sends a frame. So what a mailbox takes
-//! is only faster, and nothing depends on it.
+//! A rank that waits looks into its mailbox. It handles an operation there that is like one of the
+//! origin's last operations. It declines all others, and their origin sends a frame. So a mailbox
+//! only makes operations faster, and nothing depends on it.
 
 use longshore_transport::Segment;
 use longshore_transport::segment::mailbox::{Letter, Mailbox, WORDS};

@@ -1,5 +1,5 @@
-//! A rank's mailbox: it takes one short frame of a peer to a rank that polls, and the answer back,
-//! in one cache line.
+//! A rank's mailbox. It takes one short frame of a peer to a rank that polls, and the answer back,
+//! in one cache line each.
 //!
 //! A peer that waits for the answer to its frame needs no queue for either of them. So both are
 //! faster by the mailbox than through two rings. A peer that finds the mailbox in use, or that has
