@@ -9,13 +9,6 @@ use super::Process;
 use crate::engine::OPERANDS;
 use crate::wire::Header;
 
-/// Looks for an answer with a pause of the processor before each. Hardly one comes earlier.
-const PAUSES: u32 = 4;
-
-/// The looks up to which there is no pause then, which would delay an answer by half of its length
-/// (docs/tuning.md, "Mailboxes").
-const SWIFT: u32 = 40;
-
 /// Looks before the operation is taken back. A rank that polls answers in far fewer.
 const LOOKS: u32 = 240;
 
@@ -50,6 +43,15 @@ impl Process {
     /// The mailboxes of this host, if its ranks have enough processors to poll.
     pub(crate) fn mailboxes(&self) -> Option<&Mailboxes> {
         self.mailboxes.as_ref()
+    }
+
+    /// This rank is about to [ask](Process::ask) a peer.
+    #[inline(always)]
+    pub(crate) fn will_ask(&self, peer: u32) {
+        let mailboxes = self.mailboxes.as_ref();
+        if let Some(mailbox) = mailboxes.and_then(|it| it.segment.mailbox(peer)) {
+            mailbox.will_post();
+        }
     }
 
     /// Asks a like rank of this host, by its mailbox, to carry out an operation. `data` are its
@@ -87,9 +89,7 @@ impl Process {
         let own = to.segment.mailbox(to.rank);
         let mut looks = 0;
         let outcome = loop {
-            if !(PAUSES..SWIFT).contains(&looks) {
-                std::hint::spin_loop();
-            }
+            std::hint::spin_loop();
             let outcome = mailbox.outcome(number);
             if outcome.is_some() {
                 break outcome;

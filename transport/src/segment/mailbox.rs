@@ -106,6 +106,12 @@ impl Mailbox {
         self.door.load(Relaxed) == OPEN && self.door.replace(OPEN, CLAIMED, Acquire).is_ok()
     }
 
+    /// A peer is about to claim the mailbox and post a frame.
+    #[inline(always)]
+    pub fn will_post(&self) {
+        self.posted.will_store();
+    }
+
     /// Posts a frame of rank `sender`, of `len` bytes, in a mailbox that it has claimed. Returns
     /// the frame's number.
     #[inline(never)] // Its stores follow each other then (docs/tuning.md, "Mailboxes").
@@ -173,6 +179,7 @@ impl Mailbox {
         if !self.settle(number) {
             return None;
         }
+        self.answered.will_store();
         let letter = self.letter.load(Relaxed);
         let len = letter as usize & 0xff;
         Some(Letter { number, sender: letter >> 8, len, frame: read(&self.frame, len) })

@@ -8,7 +8,7 @@ use crate::memory::Span;
 use crate::origin::What;
 use crate::types::Type;
 use crate::window::memo::{Frame, KnownLetter};
-use crate::window::operation::Action;
+use crate::window::operation::{Action, Operation};
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
 use crate::wire::{Header, Kind};
@@ -31,6 +31,14 @@ pub(super) fn may_go(parts: &Parts, target: &Target, action: Action) -> bool {
     let (flight, is_unordered) = (parts.flight(), matches!(action, Action::Put | Action::Get));
     let is_next = || is_unordered || flight.outstanding(target.peer) == 0;
     target.has_mailbox && !flight.is_burst() && is_next()
+}
+
+/// Prepares the target's mailbox for an operation that may go by it.
+#[inline]
+pub(super) fn prepare(parts: &Parts, target: &Target, operation: &Operation<'_>) {
+    if operation.notify.is_none() && may_go(parts, target, operation.action) {
+        parts.process().will_ask(target.peer);
+    }
 }
 
 /// Asks a target by its mailbox to carry out an operation, whose memory is the frame's run. `None`,
@@ -82,6 +90,7 @@ pub(in crate::window) fn transfer(
     own: &Type,
 ) -> Option<()> {
     let target = parts.peers().known(rank).filter(|target| may_go(parts, target, action))?;
+    parts.process().will_ask(target.peer);
     transfer_to(parts, action, memory, what, target, displacement, count, own)
 }
 

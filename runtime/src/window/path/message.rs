@@ -215,6 +215,7 @@ pub(super) fn again(
     operation: &Operation<'_>,
     waiter: Option<&Arc<Ticket>>,
 ) -> Option<Progress> {
+    mailbox::prepare(parts, target, operation);
     if !may_go(parts, target) {
         return None;
     }
