@@ -109,7 +109,10 @@ impl Mailbox {
     /// A peer is about to claim the mailbox and post a frame.
     #[inline(always)]
     pub fn will_post(&self) {
-        self.posted.will_store();
+        // Another peer that has claimed it may be writing there.
+        if self.door.load(Relaxed) == OPEN {
+            self.posted.will_store();
+        }
     }
 
     /// Posts a frame of rank `sender`, of `len` bytes, in a mailbox that it has claimed. Returns
