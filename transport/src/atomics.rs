@@ -71,8 +71,8 @@ impl Le32 {
         full_barrier();
     }
 
-    /// Fetches the word's cache line for a store that follows soon. The store then needn't wait for
-    /// the line, which a polling peer has (docs/tuning.md, "Lines fetched ahead").
+    /// Fetches the word's cache line for a store that follows soon. A peer that polls the word has
+    /// the line, and the store would wait for it (docs/tuning.md, "Lines fetched ahead").
     #[inline(always)]
     #[allow(unsafe_code)]
     pub(crate) fn will_store(&self) {
