@@ -158,7 +158,7 @@ impl Communicator {
             };
             let Some(peer) = self.member(dest)? else { return Ok(()) };
             let mut engine = self.process().engine();
-            if let Some(number) = engine.state().start_send(peer, message)? {
+            if let Some(number) = engine.start_send(peer, message)? {
                 // The engine has the form, so nothing waits for the receiver.
                 engine.state().forget_send(number);
             }
@@ -465,7 +465,7 @@ impl<'a> Transfer<'a> {
 
     fn start_send(&self, peer: u32, message: Message) -> Result<()> {
         let awaited = Awaited { tag: Some(message.tag), unmatched: None, caller: self.caller };
-        let number = self.process.engine().state().start_send(peer, message)?;
+        let number = self.process.engine().start_send(peer, message)?;
         self.sending.set(number.map(|number| (number, peer, awaited)));
         Ok(())
     }
@@ -485,7 +485,7 @@ impl<'a> Transfer<'a> {
             self.sending.set(None);
             return Ok(());
         }
-        // A short message is buffered already. Progress sends it now if the link has room.
+        // A short message is sent, or waits in the outbox until the link has room.
         self.process.engine().progress();
         Ok(())
     }

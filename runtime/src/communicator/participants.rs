@@ -16,7 +16,9 @@ use serde::de::DeserializeOwned;
 use super::Communicator;
 use super::calls::{Call, Ongoing};
 use crate::barrier::Barrier;
-use crate::engine::{Channel, Delivery, Landing, Message, Pattern, Sender, Source, State, Venue};
+use crate::engine::{
+    Channel, Delivery, Engine, Landing, Message, Pattern, Sender, Source, State, Venue,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::process::{Meeting, Process};
@@ -345,7 +347,7 @@ impl<'a> Participants<'a> {
             engine.state().start_receive(pattern, Landing::Bytes)
         };
         let receiving = from.iter().map(receive).collect();
-        let send = |(to, bytes)| (to, self.start_send(engine.state(), to, bytes));
+        let send = |(to, bytes)| (to, self.start_send(&mut engine, to, bytes));
         let sending = sent.map(send).collect();
         engine.progress();
         (sending, receiving)
@@ -398,7 +400,7 @@ impl<'a> Participants<'a> {
 
     /// Starts to send. Returns a number for [`finish_send`](Participants::finish_send), or `None`
     /// if the message has gone already.
-    fn start_send(&self, state: &mut State, to: u32, bytes: Arc<[u8]>) -> Result<Option<u64>> {
+    fn start_send(&self, engine: &mut Engine, to: u32, bytes: Arc<[u8]>) -> Result<Option<u64>> {
         let message = Message {
             context: self.context,
             tag: self.tag,
@@ -407,7 +409,7 @@ impl<'a> Participants<'a> {
             source: Source::Bytes(bytes),
             synchronous: false,
         };
-        state.start_send(to, message)
+        engine.start_send(to, message)
     }
 
     /// Waits until the message has gone. The number is invalid afterwards, even after an error.

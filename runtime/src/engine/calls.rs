@@ -360,12 +360,13 @@ impl State {
 
 /// Messages between two ranks.
 impl State {
-    /// Starts to send a message. Returns its number, by which [`take_sent`](State::take_sent)
-    /// reports its end; `None` if it has ended.
-    ///
-    /// # Errors
-    /// The peer is gone, or a value of a short message can't be sent.
-    pub(crate) fn start_send(&mut self, peer: u32, message: Message) -> Result<Option<u64>> {
+    /// Starts to send a message: see [`Engine::start_send`](super::Engine::start_send). Returns
+    /// the entry to be sent as well.
+    pub(super) fn start_send(
+        &mut self,
+        peer: u32,
+        message: Message,
+    ) -> Result<(Option<u64>, Outgoing)> {
         let State { messages, peers, notes, outbox, .. } = self;
         messages.start_send(peer, message, peers, notes, outbox)
     }

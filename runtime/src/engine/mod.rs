@@ -313,6 +313,10 @@ impl State {
             return Err(format!("a {:?} within a stream", header.kind));
         }
         if data.len() as u64 == header.length {
+            if header.kind == Eager && header.length <= EAGER {
+                messages.handle_eager(peer, &header, data.into(), peers, notes, outbox);
+                return Ok(());
+            }
             match target.handle_whole(peer, &header, data, peers, outbox) {
                 Some(Outcome::Done) => {
                     self.notify(Due::of(peer, &header));
@@ -437,7 +441,9 @@ impl State {
                     operations.settle(confirmed);
                 }
             }
-            Kind::Eager => messages.handle_eager(peer, header, bytes, peers, notes, outbox),
+            Kind::Eager => {
+                messages.handle_eager(peer, header, bytes.into(), peers, notes, outbox);
+            }
             kind => return Err(format!("a stream of {kind:?}")),
         }
         Ok(())

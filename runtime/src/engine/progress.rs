@@ -4,9 +4,11 @@
 use longshore_transport::fault::Faults;
 use longshore_transport::{LinkError, RankState};
 
+use super::messages::Message;
 use super::outbox::{Outgoing, Sent};
 use super::target::Fetched;
 use super::{Engine, Ledger, State};
+use crate::error::Result;
 use crate::tap::Direction;
 use crate::wire::{Frame, Header};
 
@@ -102,6 +104,17 @@ impl Engine {
         }
         state.push(peer, outgoing);
         self.progress();
+    }
+
+    /// Starts to send a message, at once if the peer's outbox is empty. Returns its number, by which
+    /// [`State::take_sent`] reports its end; `None` if it has ended.
+    ///
+    /// # Errors
+    /// The peer is gone, or a value of a short message can't be sent.
+    pub(crate) fn start_send(&mut self, peer: u32, message: Message) -> Result<Option<u64>> {
+        let (number, outgoing) = self.state.start_send(peer, message)?;
+        self.send(peer, outgoing);
+        Ok(number)
     }
 
     /// Lets the link inform peers that can't read this rank's state that this rank sends nothing

@@ -400,10 +400,10 @@ fn an_abandoned_send_ends_when_it_is_cleared() {
             source: Source::Bytes(bytes.clone()),
             synchronous: false,
         };
-        let state = pair.engine.state();
-        assert_eq!(state.start_send(1, message(&vec![0; 900].into())).unwrap(), None);
-        let operation = state.start_send(1, message(&bytes)).unwrap().expect("no room for more");
-        state.abandon(operation);
+        let engine = &mut pair.engine;
+        assert_eq!(engine.start_send(1, message(&vec![0; 900].into())).unwrap(), None);
+        let operation = engine.start_send(1, message(&bytes)).unwrap().expect("no room for more");
+        engine.state().abandon(operation);
         while pair.engine.progress() {}
         pair.received();
         pair.send(&Brief { kind: Kind::Clear, context: 0, operation, value: 0 }.encode());

@@ -357,7 +357,7 @@ impl Communicator {
             let message = Message { synchronous, ..message };
             let mut engine = process.engine();
             let number = match peer {
-                Some(peer) => engine.state().start_send(peer, message)?,
+                Some(peer) => engine.start_send(peer, message)?,
                 None => None,
             };
             engine.progress();

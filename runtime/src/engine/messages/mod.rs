@@ -15,13 +15,15 @@
 mod matching;
 mod receive;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::notes::Notes;
 use super::outbox::{Outbox, Outgoing, Purpose, Source};
 use super::peers::Peers;
 use crate::check::clock::Clock;
 use crate::error::{Error, Result};
+use crate::numbers::{NumberSet, Numbers};
 use crate::wire::{Brief, Header, Kind};
 
 pub use matching::UNDEFINED;
@@ -47,7 +49,7 @@ pub(crate) struct Message {
 impl Message {
     /// The message with a copy of its data, which lets go of the memory that had it.
     pub(crate) fn buffered(self) -> Result<Message> {
-        let source = Source::Bytes(self.source.gather(self.length)?);
+        let source = self.source.packed(self.length)?;
         Ok(Message { source, ..self })
     }
 }
@@ -61,17 +63,17 @@ pub(super) struct Messages {
     /// Receives that no message has matched, in the order of their calls.
     posted: VecDeque<Posted>,
     /// Messages that a probe has matched and taken out of the queue, to be received by number.
-    matched: HashMap<u64, Unexpected>,
+    matched: Numbers<u64, Unexpected>,
     /// Receives whose message is cleared and not begun, by sender and the sender's number.
     cleared: HashMap<(u32, u64), Receiving>,
     /// Receives that have ended.
-    received: HashMap<u64, Result<Delivery>>,
+    received: Numbers<u64, Result<Delivery>>,
     /// Sends that are announced and not cleared, with their receiver.
-    announced: HashMap<u64, (u32, Outgoing)>,
+    announced: Numbers<u64, (u32, Outgoing)>,
     /// Sends that have ended.
-    sent: HashMap<u64, Result<()>>,
+    sent: Numbers<u64, Result<()>>,
     /// Sends under way whose end no call will ask for.
-    forgotten: HashSet<u64>,
+    forgotten: NumberSet<u64>,
     /// The number of the last send or receive.
     last: u64,
 }
@@ -79,16 +81,32 @@ pub(super) struct Messages {
 /// A message that no receive has matched.
 struct Unexpected {
     arrival: Arrival,
-    body: Body,
+    body: Body<'static>,
     /// Under `--check`, the clock that the sender had told before it sent the message.
     known: Option<Clock>,
 }
 
-enum Body {
+impl Unexpected {
+    fn into_parts(self) -> (Arrival, Body<'static>, Option<Clock>) {
+        (self.arrival, self.body, self.known)
+    }
+}
+
+enum Body<'a> {
     /// The data are here.
-    Here(Vec<u8>),
+    Here(Cow<'a, [u8]>),
     /// The data are at the sender, under this number.
     Announced(u64),
+}
+
+impl Body<'_> {
+    /// The body, with a copy of data that lie in a frame.
+    fn into_owned(self) -> Body<'static> {
+        match self {
+            Body::Here(bytes) => Body::Here(Cow::Owned(bytes.into_owned())),
+            Body::Announced(number) => Body::Announced(number),
+        }
+    }
 }
 
 struct Posted {
@@ -104,8 +122,8 @@ impl Messages {
     }
 
     /// Starts to send a message: at once if it is short, there is credit and it isn't synchronous,
-    /// otherwise by rendezvous. Returns the number of the send, by which
-    /// [`take_sent`](Messages::take_sent) reports its end; `None` if it has ended.
+    /// otherwise by rendezvous. Returns the entry to be sent, and the number of the send, by which
+    /// [`take_sent`](Messages::take_sent) reports its end; `None` if the entry is all of it.
     ///
     /// # Errors
     /// The peer is gone, or a value of a short message can't be sent.
@@ -116,7 +134,7 @@ impl Messages {
         peers: &Peers,
         notes: &mut Notes,
         out: &mut Outbox,
-    ) -> Result<Option<u64>> {
+    ) -> Result<(Option<u64>, Outgoing)> {
         notes.tell_clock(peer, out);
         let header = Header {
             context: message.context,
@@ -134,18 +152,16 @@ impl Messages {
             && out.has_credit(peer, cost, peers.room(peer))
         {
             // Packed first: a message that can't be sent costs no credit.
-            let bytes = message.source.gather(message.length)?;
+            let packed = message.source.packed(message.length)?;
             out.spend_credit(peer, cost);
-            out.push(peer, Outgoing::new(header, Source::Bytes(bytes), Purpose::None));
-            return Ok(None);
+            return Ok((None, Outgoing::new(header, packed, Purpose::None)));
         }
         let number = self.next();
         let bulk = Header { kind: Kind::Bulk, operation: number, ..header };
         let bulk = Outgoing::new(bulk, message.source, Purpose::Message(number));
         self.announced.insert(number, (peer, bulk));
         let announce = Header { kind: Kind::Announce, operation: number, ..header };
-        out.push(peer, Outgoing::new(announce, Source::Empty, Purpose::None));
-        Ok(Some(number))
+        Ok((Some(number), Outgoing::new(announce, Source::Empty, Purpose::None)))
     }
 
     /// Takes in a `Clear`: a receive has matched an announced message. Sends its data.
@@ -202,7 +218,7 @@ impl Messages {
     ) -> u64 {
         let number = self.next();
         if let Some(message) = self.take_unexpected(&pattern) {
-            self.deliver(message, number, landing, peers, out);
+            self.deliver(message.into_parts(), number, landing, peers, out);
         } else if let Some(gone) = lost(&pattern.sender, peers) {
             self.received.insert(number, Err(gone));
         } else {
@@ -268,7 +284,7 @@ impl Messages {
             first = first.or(Some(message.arrival.other_call()));
             // The sender of an announced message waits until it is received.
             let received = self.next();
-            self.deliver(message, received, Landing::Bytes, peers, out);
+            self.deliver(message.into_parts(), received, Landing::Bytes, peers, out);
             self.abandon(received, out);
         }
         first
@@ -314,7 +330,7 @@ impl Messages {
         let Some(message) = self.matched.remove(&number) else { return };
         match (&message.body, peers.gone(message.arrival.peer)) {
             (Body::Announced(_), Some(gone)) => _ = self.received.insert(number, Err(gone)),
-            _ => self.deliver(message, number, landing, peers, out),
+            _ => self.deliver(message.into_parts(), number, landing, peers, out),
         }
     }
 
@@ -360,7 +376,7 @@ impl Messages {
         &mut self,
         peer: u32,
         header: &Header,
-        bytes: Vec<u8>,
+        bytes: Cow<'_, [u8]>,
         peers: &Peers,
         notes: &mut Notes,
         out: &mut Outbox,
@@ -386,7 +402,7 @@ impl Messages {
     fn arrive(
         &mut self,
         (peer, header): (u32, &Header),
-        body: Body,
+        body: Body<'_>,
         known: Option<Clock>,
         peers: &Peers,
         out: &mut Outbox,
@@ -399,21 +415,23 @@ impl Messages {
             length: header.length,
             by_length: peers.matches_by_length(peer),
         };
-        let message = Unexpected { arrival, body, known };
         let mut posted = self.posted.iter();
         let receive = posted.position(|posted| posted.pattern.matches(&arrival));
         match receive.and_then(|receive| self.posted.remove(receive)) {
             Some(Posted { number, landing, .. }) => {
-                self.deliver(message, number, landing, peers, out);
+                self.deliver((arrival, body, known), number, landing, peers, out);
             }
-            None => self.unexpected.push_back(message),
+            None => {
+                let body = body.into_owned();
+                self.unexpected.push_back(Unexpected { arrival, body, known });
+            }
         }
     }
 
     /// Delivers a message to a receive that matches it: takes in its data, or clears it.
     fn deliver(
         &mut self,
-        Unexpected { arrival, body, known }: Unexpected,
+        (arrival, body, known): (Arrival, Body<'_>, Option<Clock>),
         number: u64,
         landing: Landing,
         peers: &Peers,

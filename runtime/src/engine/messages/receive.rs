@@ -1,5 +1,6 @@
 //! A receive: the memory that it fills, and its outcome.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use shipable::{Architecture, Partial, SharedProgram};
@@ -106,9 +107,9 @@ impl Receiving {
     }
 
     /// Takes in a message that is all here.
-    pub(super) fn take_whole(&mut self, message: Vec<u8>) {
+    pub(super) fn take_whole(&mut self, message: Cow<'_, [u8]>) {
         match &mut self.buffer {
-            Buffer::Bytes(bytes) => *bytes = message,
+            Buffer::Bytes(bytes) => *bytes = message.into_owned(),
             Buffer::Typed { .. } => self.take(0, &message),
         }
     }

@@ -287,16 +287,20 @@ impl Source {
         !matches!(self, Source::Typed { .. } | Source::Abandoned)
     }
 
-    /// Packs all `length` bytes.
-    pub(in crate::engine) fn gather(self, length: u64) -> Result<Arc<[u8]>, Error> {
-        if let Source::Bytes(bytes) = self {
-            return Ok(bytes);
+    /// The source with all its `length` bytes packed.
+    pub(in crate::engine) fn packed(self, length: u64) -> Result<Source, Error> {
+        if let Source::Bytes(_) = self {
+            return Ok(self);
+        }
+        if let Some(mut inline) = InlineBytes::zeroed(length) {
+            self.fill(0, inline.bytes_mut())?;
+            return Ok(Source::Inline(inline));
         }
         let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length as usize).collect();
         if let Some(bytes) = Arc::get_mut(&mut bytes) {
             self.fill(0, bytes)?;
         }
-        Ok(bytes)
+        Ok(Source::Bytes(bytes))
     }
 
     /// Fills `out` with the stream's bytes from `position` on.
