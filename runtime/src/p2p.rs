@@ -157,12 +157,10 @@ impl Communicator {
                 synchronous: false,
             };
             let Some(peer) = self.member(dest)? else { return Ok(()) };
-            let mut engine = self.process().engine();
-            if let Some(number) = engine.start_send(peer, message)? {
+            if let Some(number) = self.process().start_send(peer, message)? {
                 // The engine has the form, so nothing waits for the receiver.
-                engine.state().forget_send(number);
+                self.process().engine().state().forget_send(number);
             }
-            engine.progress();
             Ok(())
         })
     }
@@ -408,6 +406,19 @@ impl Communicator {
     }
 }
 
+impl Process {
+    /// Starts to send a message: see [`Engine::start_send`](crate::engine::Engine::start_send). As
+    /// a call that may not wait, it makes progress only if there is no progress thread, and before
+    /// the message leaves: its receiver may rely on this rank making no more calls.
+    fn start_send(&self, peer: u32, message: Message) -> Result<Option<u64>> {
+        let mut engine = self.engine();
+        if self.must_poll() {
+            engine.progress();
+        }
+        engine.start_send(peer, message)
+    }
+}
+
 /// What a waiting send, receive or probe says about itself, after a while.
 #[derive(Clone, Copy)]
 struct Awaited {
@@ -465,7 +476,7 @@ impl<'a> Transfer<'a> {
 
     fn start_send(&self, peer: u32, message: Message) -> Result<()> {
         let awaited = Awaited { tag: Some(message.tag), unmatched: None, caller: self.caller };
-        let number = self.process.engine().start_send(peer, message)?;
+        let number = self.process.start_send(peer, message)?;
         self.sending.set(number.map(|number| (number, peer, awaited)));
         Ok(())
     }
@@ -486,7 +497,6 @@ impl<'a> Transfer<'a> {
             return Ok(());
         }
         // A short message is sent, or waits in the outbox until the link has room.
-        self.process.engine().progress();
         Ok(())
     }
 

@@ -371,6 +371,11 @@ impl State {
         messages.start_send(peer, message, peers, notes, outbox)
     }
 
+    /// Whether a short message has to wait for credit at its receiver.
+    pub(super) fn lacks_credit(&self, peer: u32, message: &Message) -> bool {
+        message.lacks_credit(peer, &self.peers, &self.outbox)
+    }
+
     /// Takes the outcome of a send, if it has ended.
     pub(crate) fn take_sent(&mut self, number: u64) -> Option<Result<()>> {
         self.messages.take_sent(number)

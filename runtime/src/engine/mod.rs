@@ -290,7 +290,8 @@ impl State {
     }
 
     /// Takes in a frame with a long header: an operation without a stream, or the opening of a
-    /// stream.
+    /// stream. Out of line: in line, each poll of the link would prepare for all of them.
+    #[inline(never)]
     fn handle_opening(&mut self, peer: u32, header: Header, data: &[u8]) -> Result<(), String> {
         use Kind::*;
         let State { peers, outbox, notes, streams, target, messages, .. } = self;
@@ -298,6 +299,7 @@ impl State {
             notes.record(peer, &header, target, peers, outbox);
             target.remember(peer, &header, peers);
         }
+        let is_whole = data.len() as u64 == header.length;
         match header.kind {
             Get => {
                 target.handle_get(peer, &header, peers, outbox);
@@ -307,16 +309,16 @@ impl State {
                 messages.handle_announce(peer, &header, peers, notes, outbox);
                 return Ok(());
             }
+            Eager if is_whole && header.length <= EAGER && !streams.is_streaming(peer) => {
+                messages.handle_eager(peer, &header, data.into(), peers, notes, outbox);
+                return Ok(());
+            }
             _ => {}
         }
         if streams.is_streaming(peer) {
             return Err(format!("a {:?} within a stream", header.kind));
         }
-        if data.len() as u64 == header.length {
-            if header.kind == Eager && header.length <= EAGER {
-                messages.handle_eager(peer, &header, data.into(), peers, notes, outbox);
-                return Ok(());
-            }
+        if is_whole {
             match target.handle_whole(peer, &header, data, peers, outbox) {
                 Some(Outcome::Done) => {
                     self.notify(Due::of(peer, &header));

@@ -106,12 +106,16 @@ impl Engine {
         self.progress();
     }
 
-    /// Starts to send a message, at once if the peer's outbox is empty. Returns its number, by which
-    /// [`State::take_sent`] reports its end; `None` if it has ended.
+    /// Starts to send a message, at once if the peer's outbox is empty. Returns its number, by
+    /// which [`State::take_sent`] reports its end; `None` if it has ended.
     ///
     /// # Errors
     /// The peer is gone, or a value of a short message can't be sent.
     pub(crate) fn start_send(&mut self, peer: u32, message: Message) -> Result<Option<u64>> {
+        if self.state.lacks_credit(peer, &message) {
+            // The peer may have returned some.
+            self.progress();
+        }
         let (number, outgoing) = self.state.start_send(peer, message)?;
         self.send(peer, outgoing);
         Ok(number)

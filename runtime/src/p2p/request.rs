@@ -355,13 +355,10 @@ impl Communicator {
             let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
             let message = self.message(taken.lease(), &taken.what(), tag)?;
             let message = Message { synchronous, ..message };
-            let mut engine = process.engine();
             let number = match peer {
-                Some(peer) => engine.start_send(peer, message)?,
+                Some(peer) => process.start_send(peer, message)?,
                 None => None,
             };
-            engine.progress();
-            drop(engine);
             Ok(Sending { pending: Pending::new(self, (dest, tag), number, taken) })
         };
         let caller = Location::caller();

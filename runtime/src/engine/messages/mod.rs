@@ -47,6 +47,26 @@ pub(crate) struct Message {
 }
 
 impl Message {
+    /// Whether the message is sent at once if there is credit for it.
+    fn is_short(&self) -> bool {
+        !self.synchronous && self.length <= EAGER
+    }
+
+    /// The credit that the message takes if it is sent at once.
+    fn cost(&self) -> u64 {
+        self.length + Header::SIZE as u64
+    }
+
+    /// Whether the peer has room for the message before a receive has matched it.
+    fn has_credit(&self, peer: u32, peers: &Peers, out: &Outbox) -> bool {
+        out.has_credit(peer, self.cost(), peers.room(peer))
+    }
+
+    /// Whether the message is short, and can't be sent at once for lack of credit.
+    pub(super) fn lacks_credit(&self, peer: u32, peers: &Peers, out: &Outbox) -> bool {
+        self.is_short() && !self.has_credit(peer, peers, out)
+    }
+
     /// The message with a copy of its data, which lets go of the memory that had it.
     pub(crate) fn buffered(self) -> Result<Message> {
         let source = self.source.packed(self.length)?;
@@ -146,12 +166,9 @@ impl Messages {
         if let Some(gone) = peers.gone(peer) {
             return Err(gone);
         }
-        let cost = message.length + Header::SIZE as u64;
-        if !message.synchronous
-            && message.length <= EAGER
-            && out.has_credit(peer, cost, peers.room(peer))
-        {
+        if message.is_short() && message.has_credit(peer, peers, out) {
             // Packed first: a message that can't be sent costs no credit.
+            let cost = message.cost();
             let packed = message.source.packed(message.length)?;
             out.spend_credit(peer, cost);
             return Ok((None, Outgoing::new(header, packed, Purpose::None)));
