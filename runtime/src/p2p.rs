@@ -407,9 +407,9 @@ impl Communicator {
 }
 
 impl Process {
-    /// Starts to send a message: see [`Engine::start_send`](crate::engine::Engine::start_send). As
-    /// a call that may not wait, it makes progress only if there is no progress thread, and before
-    /// the message leaves: its receiver may rely on this rank making no more calls.
+    /// Starts to send a message: see [`Engine::start_send`](crate::engine::Engine::start_send). It
+    /// makes progress only if there is no progress thread. It does so first: once the message has
+    /// left, the call has no other effect.
     fn start_send(&self, peer: u32, message: Message) -> Result<Option<u64>> {
         let mut engine = self.engine();
         if self.must_poll() {
