@@ -494,7 +494,6 @@ impl<'a> Transfer<'a> {
             self.process.note_wait(Some(peer));
             awaited.wait(self.process, |state| state.take_sent(number))?;
             self.sending.set(None);
-            return Ok(());
         }
         // A short message is sent, or waits in the outbox until the link has room.
         Ok(())

@@ -52,14 +52,9 @@ impl Message {
         !self.synchronous && self.length <= EAGER
     }
 
-    /// The credit that the message takes if it is sent at once.
-    fn cost(&self) -> u64 {
-        self.length + Header::SIZE as u64
-    }
-
     /// Whether the peer has room for the message before a receive has matched it.
     fn has_credit(&self, peer: u32, peers: &Peers, out: &Outbox) -> bool {
-        out.has_credit(peer, self.cost(), peers.room(peer))
+        out.has_credit(peer, cost(self.length), peers.room(peer))
     }
 
     /// Whether the message is short, and can't be sent at once for lack of credit.
@@ -79,11 +74,11 @@ impl Message {
 pub(super) struct Messages {
     /// The unexpected-message queue: messages that no receive has matched, in the order of their
     /// arrival.
-    unexpected: VecDeque<Unexpected>,
+    unexpected: VecDeque<Unexpected<'static>>,
     /// Receives that no message has matched, in the order of their calls.
     posted: VecDeque<Posted>,
     /// Messages that a probe has matched and taken out of the queue, to be received by number.
-    matched: Numbers<u64, Unexpected>,
+    matched: Numbers<u64, Unexpected<'static>>,
     /// Receives whose message is cleared and not begun, by sender and the sender's number.
     cleared: HashMap<(u32, u64), Receiving>,
     /// Receives that have ended.
@@ -99,16 +94,21 @@ pub(super) struct Messages {
 }
 
 /// A message that no receive has matched.
-struct Unexpected {
+struct Unexpected<'a> {
     arrival: Arrival,
-    body: Body<'static>,
+    body: Body<'a>,
     /// Under `--check`, the clock that the sender had told before it sent the message.
     known: Option<Clock>,
 }
 
-impl Unexpected {
-    fn into_parts(self) -> (Arrival, Body<'static>, Option<Clock>) {
-        (self.arrival, self.body, self.known)
+impl Unexpected<'_> {
+    /// The message, with a copy of data that lie in a frame.
+    fn into_owned(self) -> Unexpected<'static> {
+        let body = match self.body {
+            Body::Here(bytes) => Body::Here(Cow::Owned(bytes.into_owned())),
+            Body::Announced(number) => Body::Announced(number),
+        };
+        Unexpected { arrival: self.arrival, body, known: self.known }
     }
 }
 
@@ -117,16 +117,6 @@ enum Body<'a> {
     Here(Cow<'a, [u8]>),
     /// The data are at the sender, under this number.
     Announced(u64),
-}
-
-impl Body<'_> {
-    /// The body, with a copy of data that lie in a frame.
-    fn into_owned(self) -> Body<'static> {
-        match self {
-            Body::Here(bytes) => Body::Here(Cow::Owned(bytes.into_owned())),
-            Body::Announced(number) => Body::Announced(number),
-        }
-    }
 }
 
 struct Posted {
@@ -168,9 +158,8 @@ impl Messages {
         }
         if message.is_short() && message.has_credit(peer, peers, out) {
             // Packed first: a message that can't be sent costs no credit.
-            let cost = message.cost();
             let packed = message.source.packed(message.length)?;
-            out.spend_credit(peer, cost);
+            out.spend_credit(peer, cost(message.length));
             return Ok((None, Outgoing::new(header, packed, Purpose::None)));
         }
         let number = self.next();
@@ -235,7 +224,7 @@ impl Messages {
     ) -> u64 {
         let number = self.next();
         if let Some(message) = self.take_unexpected(&pattern) {
-            self.deliver(message.into_parts(), number, landing, peers, out);
+            self.deliver(message, number, landing, peers, out);
         } else if let Some(gone) = lost(&pattern.sender, peers) {
             self.received.insert(number, Err(gone));
         } else {
@@ -245,7 +234,7 @@ impl Messages {
     }
 
     /// Takes out the first unexpected message that a pattern matches.
-    fn take_unexpected(&mut self, pattern: &Pattern) -> Option<Unexpected> {
+    fn take_unexpected(&mut self, pattern: &Pattern) -> Option<Unexpected<'static>> {
         let mut messages = self.unexpected.iter();
         let at = messages.position(|message| pattern.matches(&message.arrival))?;
         self.unexpected.remove(at)
@@ -295,13 +284,13 @@ impl Messages {
         out: &mut Outbox,
     ) -> Option<OtherCall> {
         let mut first = None;
-        let is_left = |message: &Unexpected| message.arrival.is_left_over(context, number);
+        let is_left = |message: &Unexpected<'_>| message.arrival.is_left_over(context, number);
         while let Some(at) = self.unexpected.iter().position(is_left) {
             let Some(message) = self.unexpected.remove(at) else { break };
             first = first.or(Some(message.arrival.other_call()));
             // The sender of an announced message waits until it is received.
             let received = self.next();
-            self.deliver(message.into_parts(), received, Landing::Bytes, peers, out);
+            self.deliver(message, received, Landing::Bytes, peers, out);
             self.abandon(received, out);
         }
         first
@@ -347,7 +336,7 @@ impl Messages {
         let Some(message) = self.matched.remove(&number) else { return };
         match (&message.body, peers.gone(message.arrival.peer)) {
             (Body::Announced(_), Some(gone)) => _ = self.received.insert(number, Err(gone)),
-            _ => self.deliver(message.into_parts(), number, landing, peers, out),
+            _ => self.deliver(message, number, landing, peers, out),
         }
     }
 
@@ -432,23 +421,21 @@ impl Messages {
             length: header.length,
             by_length: peers.matches_by_length(peer),
         };
+        let message = Unexpected { arrival, body, known };
         let mut posted = self.posted.iter();
         let receive = posted.position(|posted| posted.pattern.matches(&arrival));
         match receive.and_then(|receive| self.posted.remove(receive)) {
             Some(Posted { number, landing, .. }) => {
-                self.deliver((arrival, body, known), number, landing, peers, out);
+                self.deliver(message, number, landing, peers, out);
             }
-            None => {
-                let body = body.into_owned();
-                self.unexpected.push_back(Unexpected { arrival, body, known });
-            }
+            None => self.unexpected.push_back(message.into_owned()),
         }
     }
 
     /// Delivers a message to a receive that matches it: takes in its data, or clears it.
     fn deliver(
         &mut self,
-        (arrival, body, known): (Arrival, Body<'_>, Option<Clock>),
+        Unexpected { arrival, body, known }: Unexpected<'_>,
         number: u64,
         landing: Landing,
         peers: &Peers,
@@ -459,7 +446,7 @@ impl Messages {
         let receiving = receiving.map_err(|error| error.of_message(arrival.peer, arrival.tag));
         match body {
             Body::Here(bytes) => {
-                out.return_credit(arrival.peer, arrival.length + Header::SIZE as u64);
+                out.return_credit(arrival.peer, cost(arrival.length));
                 let outcome = receiving.and_then(|mut receiving| {
                     receiving.take_whole(bytes);
                     receiving.into_outcome(None)
@@ -527,6 +514,11 @@ impl Messages {
     pub(super) fn remembers_no_send(&self) -> bool {
         self.sent.is_empty() && self.forgotten.is_empty() && self.announced.is_empty()
     }
+}
+
+/// The credit that a short message of so many bytes takes until a receive has matched it.
+fn cost(length: u64) -> u64 {
+    length + Header::SIZE as u64
 }
 
 const NOT_ANNOUNCED: &str = "a Clear of a message that is not announced";
