@@ -7,6 +7,9 @@ use std::fmt;
 pub enum Route {
     /// The origin loads from and stores to the target's memory, which it has mapped.
     Direct,
+    /// The memory belongs to another process of this host. The system copies the data of long puts
+    /// and gets. All other operations take the target's mailbox, or messages.
+    Peer,
     /// Puts and gets of few long runs access the target's registered memory over the network
     /// between hosts. All other operations take messages.
     Rdma,
@@ -18,6 +21,7 @@ impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Route::Direct => "direct",
+            Route::Peer => "peer",
             Route::Rdma => "rdma",
             Route::Message => "message",
         })
@@ -35,6 +39,8 @@ pub(crate) struct RouteFacts {
     pub same_representation: bool,
     /// The window's memory can be mapped, or is the origin's own.
     pub reachable: bool,
+    /// The target is another process of this host, and the window isn't dynamic.
+    pub beside: bool,
     /// The window's memory is registered, and an [endpoint](crate::endpoint) with remote access
     /// serves the two ranks.
     pub registered: bool,
@@ -50,6 +56,13 @@ pub(crate) fn choose(facts: RouteFacts) -> Route {
             reachable: true,
             ..
         } => Route::Direct,
+        RouteFacts {
+            message_only: false,
+            emulated: false,
+            same_representation: true,
+            beside: true,
+            ..
+        } => Route::Peer,
         RouteFacts {
             message_only: false,
             emulated: false,
@@ -92,6 +105,7 @@ mod tests {
             emulated: false,
             same_representation: true,
             reachable: true,
+            beside: false,
             registered: false,
         };
         assert_eq!(choose(direct), Route::Direct);
@@ -102,12 +116,31 @@ mod tests {
     }
 
     #[test]
+    fn only_like_ranks_of_a_host_copy_each_others_memory() {
+        let peer = RouteFacts {
+            message_only: false,
+            emulated: false,
+            same_representation: true,
+            reachable: false,
+            beside: true,
+            registered: true,
+        };
+        assert_eq!(choose(peer), Route::Peer);
+        assert_eq!(choose(RouteFacts { reachable: true, ..peer }), Route::Direct);
+        assert_eq!(choose(RouteFacts { message_only: true, ..peer }), Route::Message);
+        assert_eq!(choose(RouteFacts { emulated: true, ..peer }), Route::Message);
+        assert_eq!(choose(RouteFacts { same_representation: false, ..peer }), Route::Message);
+        assert_eq!(choose(RouteFacts { beside: false, ..peer }), Route::Rdma);
+    }
+
+    #[test]
     fn only_like_ranks_access_registered_memory() {
         let rdma = RouteFacts {
             message_only: false,
             emulated: false,
             same_representation: true,
             reachable: false,
+            beside: false,
             registered: true,
         };
         assert_eq!(choose(rdma), Route::Rdma);

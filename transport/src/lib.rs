@@ -14,6 +14,7 @@
 //! - [`sim`]: simulated ranks in one process, whose schedule a seed decides.
 //! - `fabric`: libfabric endpoints, between hosts (feature `fabric`).
 //! - [`composed`]: one link made of two, for peers on this host and for peers elsewhere.
+//! - [`peer_memory`]: copies to and from the private memory of other processes of this host.
 //! - [`fault`]: a wrapper around any link that injects faults.
 //!
 //! This crate knows nothing of datatypes, and nothing of messages longer than a frame. The runtime
@@ -31,6 +32,7 @@ pub mod fault;
 mod futex;
 pub mod link;
 pub mod lock;
+pub mod peer_memory;
 #[cfg(feature = "protocol")]
 pub mod protocol;
 pub mod rdma;
@@ -41,6 +43,7 @@ pub mod sim;
 
 pub use error::{LinkError, Refused};
 pub use link::{Doorbell, Frame, FrameMut, Link};
+pub use peer_memory::PeerMemory;
 pub use rdma::{Access, Rdma, Registration, RemoteMemory, Transfer};
 pub use segment::{
     CallSlot, Cause, GRANULE, JobState, Journal, Mapping, Note, OpenCalls, Range, RankState,

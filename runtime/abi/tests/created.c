@@ -1,11 +1,7 @@
 /* Windows that are created over memory of MPI_Alloc_mem, of malloc and of arrays (MPI-5.0 sections
    10.2 and 12.2.1). */
 #define _DEFAULT_SOURCE
-#include <inttypes.h>
-#include <pthread.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 
@@ -139,57 +135,6 @@ static void twice(void)
     free(memory);
 }
 
-/* Whether shared memory is mapped at an address. */
-static int is_shared(void *address)
-{
-    FILE *maps = fopen("/proc/self/maps", "r");
-    char line[512], access[5];
-    uintptr_t first, end;
-    int shared = -1;
-    CHECK(maps != NULL);
-    while (fgets(line, sizeof line, maps))
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &first, &end, access) == 3 &&
-            first <= (uintptr_t)address && (uintptr_t)address < end)
-            shared = access[3] == 's';
-    fclose(maps);
-    CHECK(shared >= 0);
-    return shared;
-}
-
-/* The whole pages of a window's memory move to where other ranks reach them. Children that are
-   forked meanwhile have copies. */
-static void moved(int is_alone)
-{
-    enum { COUNT = 100000 };
-    /* Not the start of the allocation, so that its partial pages stay. */
-    long *allocated = calloc(COUNT + 1, sizeof(long)), *memory = allocated + 1;
-    MPI_Win win;
-    int status;
-    for (long i = 0; i < COUNT; i++)
-        memory[i] = i;
-    OK(MPI_Win_create(memory, COUNT * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD,
-                      &win));
-    CHECK(is_shared(memory + COUNT / 2) == (is_alone && size > 1));
-    CHECK(!is_shared(memory) || (uintptr_t)memory % sysconf(_SC_PAGESIZE) == 0);
-    pid_t child = fork();
-    if (child == 0) {
-        int same = 1;
-        for (long i = 0; i < COUNT; i++)
-            same &= memory[i] == i;
-        memset(memory, 1, COUNT * sizeof(long));
-        _exit(!same);
-    }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-    for (long i = 0; i < COUNT; i++)
-        CHECK(memory[i] == i);
-    meet(win);
-    OK(MPI_Win_free(&win));
-    CHECK(!is_shared(memory + COUNT / 2));
-    for (long i = 0; i < COUNT; i++)
-        CHECK(memory[i] == i);
-    free(allocated);
-}
-
 /* A program that unmaps its memory before it frees the window breaks a rule, but doesn't crash. */
 static void unmapped(void)
 {
@@ -204,30 +149,7 @@ static void unmapped(void)
     CHECK(munmap(memory, BYTES) == 0);
 }
 
-static pthread_mutex_t ended = PTHREAD_MUTEX_INITIALIZER;
-
-static void *wait_for_end(void *argument)
-{
-    pthread_mutex_lock(&ended);
-    pthread_mutex_unlock(&ended);
-    return argument;
-}
-
-/* Another thread might store to pages while they move, so they stay. */
-static void beside_a_thread(void)
-{
-    pthread_t thread;
-    long *memory = malloc(80000 * sizeof(long));
-    pthread_mutex_lock(&ended);
-    CHECK(pthread_create(&thread, NULL, wait_for_end, NULL) == 0);
-    moved(0);
-    use(memory, 80000, 0);
-    pthread_mutex_unlock(&ended);
-    CHECK(pthread_join(thread, NULL) == 0);
-    free(memory);
-}
-
-/* Long operations that begin or end in a partial page, or in both. */
+/* Long operations that begin and end anywhere in a page. */
 static void straddling(void) {
   enum { INTS = 60000 };
   MPI_Win win;
@@ -265,9 +187,7 @@ int main(int argc, char **argv)
     allocated();
     own();
     twice();
-    moved(1);
     unmapped();
     straddling();
-    beside_a_thread();
     return end();
 }

@@ -1,14 +1,17 @@
-/* Windows over large allocations of the C library, which have pages of their own (MPI-5.0 section
-   12.2.1). No thread of the library's makes progress here, so a rank that computes answers no
-   message. */
+/* Windows over memory of the program's own: the library changes no page of it, and other ranks
+   reach it all the same (MPI-5.0 section 12.2.1). No thread of the library's makes progress here,
+   so a rank that computes answers no message. */
 #define _GNU_SOURCE
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "check.h"
 
@@ -18,6 +21,14 @@ static MPI_Win create(void *memory, MPI_Aint bytes) {
   MPI_Win win;
   OK(MPI_Win_create(memory, bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
   return win;
+}
+
+/* Pages of the program's own, which nothing has touched. */
+static void *map(size_t bytes) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  CHECK(memory != MAP_FAILED);
+  return memory;
 }
 
 /* Whether shared memory is mapped at an address. */
@@ -35,122 +46,304 @@ static int is_shared(void *address) {
   return shared;
 }
 
-/* Whether the whole memory of other ranks is reached directly. */
-static int is_reached(MPI_Win win) {
-  MPI_Aint there;
-  int unit;
-  void *base;
-  OK(MPI_Win_shared_query(win, (me + 1) % size, &there, &unit, &base));
-  return base != NULL;
+/* The memory of this process that is resident. */
+static long resident(void) {
+  long all = 0, pages = 0;
+  FILE *statm = fopen("/proc/self/statm", "r");
+  CHECK(statm != NULL && fscanf(statm, "%ld %ld", &all, &pages) == 2);
+  fclose(statm);
+  return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Rank 0 operates on both ends of rank 1's window, while rank 1 makes no call. */
-static void reach(MPI_Win win, long *memory, long count) {
-  volatile long *seen = memory;
-  long value = 7, got = 0, old = 0;
-  memory[0] = memory[count - 1] = 1;
-  meet(win);
-  if (me == 0 && size > 1) {
-    OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
-    for (long at = 0; at < count; at += count - 1) {
-      OK(MPI_Get(&got, 1, MPI_LONG, 1, at, 1, MPI_LONG, win));
-      OK(MPI_Win_flush(1, win));
-      OK(MPI_Put(&value, 1, MPI_LONG, 1, at, 1, MPI_LONG, win));
-      OK(MPI_Win_flush(1, win));
-      OK(MPI_Fetch_and_op(&value, &old, MPI_LONG, 1, at, MPI_SUM, win));
-      OK(MPI_Win_flush(1, win));
-      CHECK(got == 1 && old == 7);
-      OK(MPI_Accumulate(&value, 1, MPI_LONG, 1, at, 1, MPI_LONG, MPI_SUM, win));
-      OK(MPI_Win_flush(1, win));
-    }
-    OK(MPI_Win_unlock(1, win));
-  }
-  if (me == 1)
-    while (seen[0] != 21 || seen[count - 1] != 21)
-      ;
-  meet(win);
-  memory[0] = 0;
-  memory[count - 1] = count - 1;
+static pthread_mutex_t ended = PTHREAD_MUTEX_INITIALIZER;
+
+static void *wait_for_end(void *argument) {
+  pthread_mutex_lock(&ended);
+  pthread_mutex_unlock(&ended);
+  return argument;
 }
 
-static void check_all(const long *memory, long count) {
-  for (long i = 0; i < count; i++)
-    CHECK(memory[i] == i);
+static pthread_t start_thread(void) {
+  pthread_t thread;
+  pthread_mutex_lock(&ended);
+  CHECK(pthread_create(&thread, NULL, wait_for_end, NULL) == 0);
+  return thread;
 }
 
-/* A window over all of an allocation, which keeps what it has. */
-static void whole(long *memory, long count) {
-  CHECK(memory != NULL);
-  for (long i = 0; i < count; i++)
-    memory[i] = i;
-  MPI_Win win = create(memory, count * sizeof(long));
-  CHECK(is_reached(win) && is_shared(memory) == (size > 1) && is_shared(memory + count - 1) == (size > 1));
-  reach(win, memory, count);
-  OK(MPI_Win_free(&win));
-  CHECK(!is_shared(memory) && !is_shared(memory + count - 1));
-  check_all(memory, count);
-  free(memory);
+static void end_thread(pthread_t thread) {
+  pthread_mutex_unlock(&ended);
+  CHECK(pthread_join(thread, NULL) == 0);
 }
 
-static void every_allocation(void) {
-  for (long count = 1 << 15; count < 1 << 20; count = count * 3 + 1)
-    whole(malloc(count * sizeof(long)), count);
-  whole(calloc(COUNT, sizeof(long)), COUNT);
-  whole(realloc(malloc(BYTES / 2), BYTES), COUNT);
-  for (size_t alignment = 32; alignment <= 1 << 18; alignment *= 2) {
-    void *memory;
-    CHECK(posix_memalign(&memory, alignment, BYTES) == 0);
-    whole(memory, COUNT);
-  }
+/* Whether the system copies memory between processes: emulators don't. */
+static int copies(void) {
+  long from = 7, to = 0;
+  struct iovec ours = {&to, sizeof to}, theirs = {&from, sizeof from};
+  return process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0) == sizeof to && to == 7;
 }
 
-/* Windows over parts of one allocation, and the first one freed before the others. */
-static void parts(void) {
+/* Pages are private, whether the program has threads or not, and memory keeps what it has. */
+static void stays_private(void) {
   long *memory = malloc(BYTES);
   for (long i = 0; i < COUNT; i++)
     memory[i] = i;
-  /* The start is recognized, so a small part moves. */
-  MPI_Win start = create(memory, 10 * sizeof(long));
-  CHECK(is_reached(start) && !is_shared(memory + COUNT - 1));
-  MPI_Win within = create(memory + 3, 4 * sizeof(long));
-  CHECK(is_reached(within));
-  /* All of it doesn't move any more. Messages reach it. */
-  MPI_Win all = create(memory, BYTES);
-  OK(MPI_Win_free(&start));
-  reach(within, memory + 3, 4);
-  memory[3] = 3, memory[6] = 6;
-  OK(MPI_Win_free(&within));
-  OK(MPI_Win_free(&all));
-  check_all(memory, COUNT);
-  all = create(memory, BYTES);
-  within = create(memory + 1, BYTES - sizeof(long));
-  CHECK(is_reached(all) && is_reached(within));
-  OK(MPI_Win_free(&all));
-  reach(within, memory + 1, COUNT - 1);
-  memory[1] = 1, memory[COUNT - 1] = COUNT - 1;
-  OK(MPI_Win_free(&within));
-  check_all(memory, COUNT);
+  for (int threads = 0; threads < 2; threads++) {
+    pthread_t thread = threads ? start_thread() : pthread_self();
+    MPI_Win win = create(memory, BYTES);
+    CHECK(is_shared(memory + COUNT / 2) == 0 && is_shared(memory) == 0);
+    meet(win);
+    OK(MPI_Win_free(&win));
+    CHECK(is_shared(memory + COUNT / 2) == 0);
+    if (threads)
+      end_thread(thread);
+  }
+  for (long i = 0; i < COUNT; i++)
+    CHECK(memory[i] == i);
   free(memory);
 }
 
-/* Operations of every kind, again and again, in a partial page and across its end. */
-static void edges(void) {
-  long *memory = malloc(BYTES), *own = memory + 5, count = COUNT - 10, old;
-  int next = (me + 1) % size, page = (int)(sysconf(_SC_PAGESIZE) / sizeof(long));
-  /* The first element that is reached directly: all ranks' allocations begin alike in a page. */
-  int first = page - (int)((uintptr_t)own / sizeof(long) % page);
-  MPI_Win win = create(own, count * sizeof(long));
+/* mremap extends memory after its window by pages of the program's own, and not by what other
+   ranks have. A thread exists when the window is freed. */
+static void remapped(void) {
+  enum { LEN = 1 << 20 };
+  char *memory = map(LEN), *given;
+  MPI_Win win = create(memory, LEN), beside;
+  memset(memory, 2, LEN);
+  OK(MPI_Win_allocate(LEN, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &given, &beside));
+  memset(given, 1, LEN);
+  pthread_t thread = start_thread();
+  meet(beside);
+  OK(MPI_Win_free(&win));
+  if (me == 0) {
+    memory = mremap(memory, LEN, 4 * LEN, MREMAP_MAYMOVE);
+    CHECK(memory != MAP_FAILED);
+    for (int i = 0; i < LEN; i++)
+      CHECK(memory[i] == 2);
+    memset(memory, 3, 4 * LEN);
+  }
+  meet(beside);
+  for (int i = 0; i < LEN; i++)
+    CHECK(given[i] == 1);
+  end_thread(thread);
+  OK(MPI_Win_free(&beside));
+  CHECK(munmap(memory, me == 0 ? 4 * LEN : LEN) == 0);
+}
+
+/* mremap takes memory with pages before and after the window, during its life and after it. */
+static void remapped_around(void) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  for (int early = 0; early < 2; early++) {
+    char *memory = map(8 * page);
+    memory[3 * page] = 7;
+    MPI_Win win = create(memory + 2 * page, 4 * (MPI_Aint)page);
+    meet(win);
+    if (!early)
+      OK(MPI_Win_free(&win));
+    memory = mremap(memory, 8 * page, 16 * page, MREMAP_MAYMOVE);
+    CHECK(memory != MAP_FAILED && memory[3 * page] == 7);
+    if (early)
+      OK(MPI_Win_free(&win));
+    CHECK(munmap(memory, 16 * page) == 0);
+  }
+}
+
+/* Advice and locks hold during the window's life, and after it. */
+static void advised(void) {
+  enum { LEN = 1 << 16 };
+  char *memory = map(LEN);
+  int status;
+  memset(memory, 5, LEN);
+  CHECK(madvise(memory, LEN, MADV_WIPEONFORK) == 0);
+  MPI_Win win = create(memory, LEN);
+  for (int free = 0; free < 2; free++) {
+    pid_t child = fork();
+    if (child == 0)
+      _exit(memory[0] != 0 || memory[LEN - 1] != 0);
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    CHECK(memory[0] == 5 && memory[LEN - 1] == 5);
+    CHECK(madvise(memory, LEN, MADV_DONTNEED) == 0);
+    CHECK(memory[0] == 0 && memory[LEN - 1] == 0);
+    memset(memory, 5, LEN);
+    if (!free)
+      OK(MPI_Win_free(&win));
+  }
+  CHECK(munmap(memory, LEN) == 0);
+}
+
+static volatile long *ticks;
+static volatile long handled;
+
+static void tick(int number) {
+  (void)number;
+  ticks[0]++;
+  handled++;
+}
+
+/* Stores of a signal handler, while windows are made and freed. */
+static void interrupted(void) {
+  struct itimerval every = {{0, 300}, {0, 300}}, never = {{0, 0}, {0, 0}};
+  ticks = map(1 << 16);
+  handled = 0;
+  struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART}, before;
+  CHECK(sigaction(SIGALRM, &action, &before) == 0 && setitimer(ITIMER_REAL, &every, NULL) == 0);
+  for (int round = 0; round < 50; round++) {
+    MPI_Win win = create((void *)ticks, 1 << 16);
+    OK(MPI_Win_free(&win));
+  }
+  CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0 && sigaction(SIGALRM, &before, NULL) == 0);
+  CHECK(ticks[0] == handled);
+  CHECK(munmap((void *)ticks, 1 << 16) == 0);
+}
+
+static volatile int stops;
+
+static void *count_up(void *argument) {
+  volatile long *counter = argument;
+  long counted = 0;
+  while (!stops) {
+    *counter = ++counted;
+    if (*counter != counted)
+      return NULL;
+  }
+  return argument;
+}
+
+/* Stores of a thread, in a program whose threads have a name like the library's. */
+static void stored_by_a_thread(void) {
+  long *memory = map(1 << 16);
+  void *kept;
+  pthread_t thread;
+  CHECK(prctl(PR_SET_NAME, "longshore-test") == 0);
+  stops = 0;
+  CHECK(pthread_create(&thread, NULL, count_up, memory + 100) == 0);
+  for (int round = 0; round < 30; round++) {
+    MPI_Win win = create(memory, 1 << 16);
+    OK(MPI_Win_free(&win));
+  }
+  stops = 1;
+  CHECK(pthread_join(thread, &kept) == 0 && kept != NULL);
+  CHECK(prctl(PR_SET_NAME, "pages") == 0);
+  CHECK(munmap(memory, 1 << 16) == 0);
+}
+
+/* A child that the C library doesn't know of has its own copy. */
+static void forked(void) {
+  long *memory = malloc(BYTES);
+  int status;
+  for (long i = 0; i < COUNT; i++)
+    memory[i] = i;
+  MPI_Win win = create(memory, BYTES);
+#ifdef SYS_fork
+  pid_t child = (pid_t)syscall(SYS_fork);
+#else
+  pid_t child = fork();
+#endif
+  if (child == 0) {
+    memset(memory, 1, BYTES);
+    _exit(0);
+  }
+  CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+  for (long i = 0; i < COUNT; i++)
+    CHECK(memory[i] == i);
+  meet(win);
+  OK(MPI_Win_free(&win));
+  free(memory);
+}
+
+/* A window touches no page that the program hasn't touched. */
+static void sparse(void) {
+  long bytes = sizeof(void *) > 4 ? 1L << 30 : 1L << 27, before;
+  char *memory = map((size_t)bytes), value = 9;
+  before = resident();
+  MPI_Win win = create(memory, bytes);
+  OK(MPI_Win_fence(0, win));
+  OK(MPI_Put(&value, 1, MPI_BYTE, (me + 1) % size, bytes / sizeof(long) - 1, 1, MPI_BYTE, win));
+  OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+  CHECK(memory[bytes - (long)sizeof(long)] == 9);
+  CHECK(resident() - before < 16 << 20);
+  OK(MPI_Win_free(&win));
+  CHECK(resident() - before < 16 << 20);
+  CHECK(munmap(memory, (size_t)bytes) == 0);
+}
+
+/* Many windows over the same memory cost the same each. */
+static void many(void) {
+  enum { WINDOWS = 500 };
+  static MPI_Win wins[WINDOWS];
+  long *memory = calloc(COUNT, sizeof(long)), value = me + 1;
+  int next = (me + 1) % size;
+  for (int i = 0; i < WINDOWS; i++)
+    wins[i] = create(memory + i, 10 * sizeof(long));
+  for (int i = 0; i < WINDOWS; i += 10) {
+    OK(MPI_Win_fence(0, wins[i]));
+    OK(MPI_Put(&value, 1, MPI_LONG, next, 0, 1, MPI_LONG, wins[i]));
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, wins[i]));
+    CHECK(memory[i] == (me + size - 1) % size + 1);
+  }
+  for (int i = 0; i < WINDOWS; i++)
+    OK(MPI_Win_free(&wins[i]));
+  free(memory);
+}
+
+/* Long puts and gets to a rank that makes no call: of one run, and of the blocks of a vector. */
+static void computing(void) {
+  enum { BLOCK = 512, BLOCKS = 40 };
+  long *memory = malloc(BYTES), *out = malloc(BYTES), *in = malloc(BYTES);
+  volatile long *seen = memory;
+  MPI_Datatype blocks;
+  OK(MPI_Type_vector(BLOCKS, BLOCK, 2 * BLOCK, MPI_LONG, &blocks));
+  OK(MPI_Type_commit(&blocks));
+  for (long i = 0; i < COUNT; i++)
+    memory[i] = -1, out[i] = i, in[i] = -1;
+  MPI_Win win = create(memory, BYTES);
+  meet(win);
+  for (int round = 0; me == 0 && size > 1 && round < 3; round++) {
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win));
+    OK(MPI_Put(out, 1, blocks, 1, 3, 1, blocks, win));
+    OK(MPI_Put(out, BLOCK * BLOCKS, MPI_LONG, 1, 3, 1, blocks, win));
+    OK(MPI_Win_flush(1, win));
+    OK(MPI_Get(in, BLOCK * BLOCKS, MPI_LONG, 1, 3, 1, blocks, win));
+    OK(MPI_Win_flush(1, win));
+    for (long i = 0; i < BLOCK * BLOCKS; i++)
+      CHECK(in[i] == i);
+    OK(MPI_Get(in, 3 * BLOCK, MPI_LONG, 1, 3, 3 * BLOCK, MPI_LONG, win));
+    OK(MPI_Win_flush(1, win));
+    for (long i = 0; i < 3 * BLOCK; i++)
+      CHECK(in[i] == (i < BLOCK ? i : i < 2 * BLOCK ? -1 : i - BLOCK));
+    OK(MPI_Put(out, COUNT - 60000, MPI_LONG, 1, 60000, COUNT - 60000, MPI_LONG, win));
+    OK(MPI_Win_unlock(1, win));
+  }
+  if (me == 1)
+    while (seen[COUNT - 1] != COUNT - 60001)
+      ;
+  meet(win);
+  if (me == 1)
+    for (long i = 60000; i < COUNT; i++)
+      CHECK(memory[i] == i - 60000);
+  OK(MPI_Win_free(&win));
+  OK(MPI_Type_free(&blocks));
+  free(memory);
+  free(out);
+  free(in);
+}
+
+/* Operations of every kind, again and again, short and long. */
+static void mixed(void) {
+  enum { LONGS = 2000 };
+  long *memory = calloc(COUNT, sizeof(long)), *own = memory + 5, count = COUNT - 10, old;
+  long *out = malloc(LONGS * sizeof(long)), *in = malloc(LONGS * sizeof(long));
+  int next = (me + 1) % size;
+  MPI_Win win = create(own, count * (MPI_Aint)sizeof(long));
   MPI_Request request;
   OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
-  for (long i = 0; i < count; i++)
-    own[i] = 0;
   meet(win);
   OK(MPI_Win_lock_all(0, win));
   for (long round = 1; round < 100; round++) {
-    long out[] = {round, round + 1, round + 2, round + 3}, in[4] = {0}, one = 1;
-    /* Other numbers of elements, in the partial page, in whole ones, and in both. */
-    int items = 1 + round % 4;
-    for (int at = first - 9; at < first + 9; at += 3) {
+    long one = 1;
+    int items = round % 10 == 0 ? LONGS : 1 + (int)round % 4;
+    for (int i = 0; i < items; i++)
+      out[i] = round + i;
+    for (int at = 0; at < 60; at += 20) {
       OK(MPI_Put(out, items, MPI_LONG, next, at, items, MPI_LONG, win));
       OK(MPI_Win_flush(next, win));
       OK(MPI_Get(in, items, MPI_LONG, next, at, items, MPI_LONG, win));
@@ -166,167 +359,37 @@ static void edges(void) {
       OK(MPI_Get_accumulate(NULL, 0, MPI_LONG, in, items, MPI_LONG, next, at, items, MPI_LONG, MPI_NO_OP, win));
       OK(MPI_Win_flush(next, win));
       CHECK(in[0] == -1 && (items == 1 || in[items - 1] == out[items - 1]));
-      OK(MPI_Rput(out, 2, MPI_LONG, next, at, 2, MPI_LONG, win, &request));
+      OK(MPI_Rput(out, items, MPI_LONG, next, at, items, MPI_LONG, win, &request));
       OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     }
-    /* An accumulate by message comes before the direct one that follows it. */
-    OK(MPI_Accumulate(out, 4, MPI_LONG, next, first - 2, 4, MPI_LONG, MPI_REPLACE, win));
-    OK(MPI_Accumulate(&one, 1, MPI_LONG, next, first + 1, 1, MPI_LONG, MPI_SUM, win));
-    OK(MPI_Fetch_and_op(&one, &old, MPI_LONG, next, first + 1, MPI_SUM, win));
-    OK(MPI_Win_flush(next, win));
-    CHECK(old == round + 4);
     FAILS(MPI_ERR_RMA_RANGE, MPI_Put(out, 2, MPI_LONG, next, count - 1, 2, MPI_LONG, win));
+    FAILS(MPI_ERR_RMA_RANGE, MPI_Put(out, LONGS, MPI_LONG, next, count - LONGS + 1, LONGS, MPI_LONG, win));
     FAILS(MPI_ERR_DISP, MPI_Put(out, 1, MPI_LONG, next, -1, 1, MPI_LONG, win));
   }
   OK(MPI_Win_unlock_all(win));
   meet(win);
-  for (long i = 0; i < count; i++)
-    CHECK((own[i] == 0) == (i < first - 9 || i > first + 9));
+  for (int i = 0; i < 5; i++)
+    CHECK(memory[i] == 0 && memory[COUNT - 1 - i] == 0);
   OK(MPI_Win_free(&win));
   free(memory);
-}
-
-/* A child has a copy that it can free, even when other windows have its pages of the segment. */
-static void forked(void) {
-  enum { WINDOWS = 4 };
-  long *memory = malloc(BYTES);
-  int go[2], status;
-  char byte = 0;
-  for (long i = 0; i < COUNT; i++)
-    memory[i] = i;
-  MPI_Win win = create(memory, BYTES), others[WINDOWS];
-  CHECK(pipe(go) == 0);
-  pid_t child = fork();
-  if (child == 0) {
-    /* The first page isn't touched before the words that free reads. */
-    memory[COUNT - 1] = -1;
-    if (read(go[0], &byte, 1) != 1)
-      _exit(1);
-    free(memory);
-    _exit(0);
-  }
-  OK(MPI_Win_free(&win));
-  check_all(memory, COUNT);
-  for (int i = 0; i < WINDOWS; i++) {
-    void *given;
-    OK(MPI_Win_allocate(BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &given, &others[i]));
-    memset(given, 0x55, BYTES);
-  }
-  CHECK(write(go[1], &byte, 1) == 1);
-  CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-  CHECK(close(go[0]) == 0 && close(go[1]) == 0);
-  for (int i = 0; i < WINDOWS; i++)
-    OK(MPI_Win_free(&others[i]));
-  free(memory);
-}
-
-/* A program that frees its memory before the window breaks a rule. What it has there later is its
-   own all the same. */
-static void freed_early(void) {
-  long *memory = malloc(BYTES);
-  int status;
-  MPI_Win win = create(memory, BYTES);
-  meet(win);
-  free(memory);
-  /* Mostly at the same address. */
-  long *other = malloc(BYTES);
-  for (long i = 0; i < COUNT; i++)
-    other[i] = i;
-  CHECK(!is_shared(other));
-  pid_t child = fork();
-  if (child == 0) {
-    int same = 1;
-    for (long i = 0; i < COUNT; i++)
-      same &= other[i] == i;
-    free(other);
-    _exit(!same);
-  }
-  CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-  MPI_Win later = create(other, BYTES);
-  CHECK(is_reached(later));
-  reach(later, other, COUNT);
-  OK(MPI_Win_free(&win));
-  reach(later, other, COUNT);
-  OK(MPI_Win_free(&later));
-  check_all(other, COUNT);
-  free(other);
-}
-
-/* realloc may not extend memory into what others have. */
-static void extended(void) {
-  long *memory = malloc(BYTES), *given;
-  MPI_Win win = create(memory, BYTES), beside;
-  OK(MPI_Win_allocate(BYTES, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &given, &beside));
-  for (long i = 0; i < COUNT; i++)
-    memory[i] = given[i] = i;
-  meet(beside);
-  if (me == 0) {
-    memory = realloc(memory, 50 * (size_t)BYTES);
-    CHECK(memory != NULL);
-    memset(memory + COUNT, 0x55, 49 * (size_t)BYTES);
-  }
-  meet(beside);
-  check_all(memory, COUNT);
-  check_all(given, COUNT);
-  OK(MPI_Win_free(&win));
-  OK(MPI_Win_free(&beside));
-  check_all(memory, COUNT);
-  memory = realloc(memory, BYTES);
-  free(memory);
-  /* Shorter memory keeps what it has. */
-  memory = malloc(BYTES);
-  for (long i = 0; i < COUNT; i++)
-    memory[i] = i;
-  win = create(memory, BYTES);
-  meet(win);
-  memory = realloc(memory, BYTES / 2);
-  CHECK(memory != NULL);
-  check_all(memory, COUNT / 2);
-  OK(MPI_Win_free(&win));
-  check_all(memory, COUNT / 2);
-  free(memory);
-}
-
-/* Words before a memory that look like the C library's do no harm. */
-static void imitated(void) {
-  enum { PAGES = 64 };
-  size_t page = sysconf(_SC_PAGESIZE);
-  char *block = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  CHECK(block != MAP_FAILED);
-  for (int lies = 0; lies < 6; lies++) {
-    for (size_t i = 0; i < PAGES * page; i++)
-      block[i] = (char)(i % 251);
-    size_t *words = (size_t *)(block + page + 64) - 2, size_there = (PAGES - 1) * page - 48;
-    words[0] = (size_t[]){48, page + 48, page + 48, 47, 48, (size_t)-16}[lies];
-    words[1] = (size_t[]){2, 2, 3, 2, 6, 2}[lies] |
-               (size_t[]){size_there, size_there, size_there, size_there, size_there, page}[lies];
-    size_t kept[] = {words[0], words[1]};
-    size_t bytes = 10 * page;
-    MPI_Win win = create(words + 2, (MPI_Aint)bytes);
-    meet(win);
-    OK(MPI_Win_free(&win));
-    CHECK(words[0] == kept[0] && words[1] == kept[1]);
-    for (size_t i = 0; i < PAGES * page; i++)
-      CHECK((char *)words <= block + i && block + i < (char *)(words + 2) ? 1 : block[i] == (char)(i % 251));
-  }
-  CHECK(munmap(block, PAGES * page) == 0);
+  free(out);
+  free(in);
 }
 
 int main(int argc, char **argv) {
   CHECK(setenv("LONGSHORE_PROGRESS", "off", 1) == 0);
-#ifdef __GLIBC__
-  /* Allocations of 128 KiB get mappings of their own, whatever was freed before. */
-  CHECK(mallopt(M_MMAP_THRESHOLD, 128 << 10) == 1);
-#endif
   begin(&argc, &argv);
-#ifdef __GLIBC__
-  every_allocation();
-  parts();
+  stays_private();
+  remapped();
+  remapped_around();
+  advised();
+  interrupted();
+  stored_by_a_thread();
   forked();
-  freed_early();
-  extended();
-#endif
-  edges();
-  imitated();
+  sparse();
+  many();
+  if (copies())
+    computing();
+  mixed();
   return end();
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use longshore_transport::{Mapping, Rdma, Registration};
 use nix::sys::mman::{MmapAdvise, madvise};
+use nix::unistd::{SysconfVar, sysconf};
 
 use super::held::Memory;
-use super::pages::whole_pages;
 use super::span::Span;
 use crate::error::Result;
 
@@ -157,6 +157,15 @@ impl Exposed {
 
 // SAFETY: its fields are `Send`, and a shared reference gives only a copy of the span.
 unsafe impl Sync for Exposed {}
+
+/// The bytes from an address to the first whole page after it, and those of the whole pages of a
+/// memory of `len` bytes there.
+fn whole_pages(start: u64, len: u64) -> (u64, u64) {
+    let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(1 << 16) as u64;
+    let skip = (page - start % page) % page;
+    let rest = len.saturating_sub(skip);
+    (skip, rest - rest % page)
+}
 
 impl Span {
     /// Returns the whole pages of the span to the system, if it is long enough to be worth a call.

@@ -18,13 +18,10 @@
 
 mod barrier;
 mod combine;
-mod cover;
 mod exposed;
 mod held;
 mod lease;
 mod loan;
-mod mappings;
-mod pages;
 mod placed;
 mod span;
 
@@ -35,7 +32,5 @@ pub(crate) use held::{Room, sealed};
 pub(crate) use lease::{Keeper, Lease};
 pub use loan::{Loan, LoanMut};
 pub(crate) use loan::{Scope, scope};
-pub(crate) use mappings::Mappings;
-pub(crate) use pages::Pages;
 pub(crate) use placed::{Placed, Places};
-pub(crate) use span::{Span, Typed, zeroed};
+pub(crate) use span::{Side, Span, Typed, zeroed};

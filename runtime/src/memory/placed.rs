@@ -5,10 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use longshore_transport::{Range, Segment};
 
-use super::cover::Cover;
 use super::exposed::Exposed;
-use super::mappings::Mappings;
-use super::pages::Pages;
 use super::span::Span;
 
 /// An allocation in the segment. It is given up when dropped.
@@ -17,47 +14,20 @@ pub(crate) struct Placed {
     range: Range,
     /// Where its first byte lies in the segment.
     offset: u64,
-    memory: Span,
-    ground: Ground,
+    memory: Exposed,
     /// The process that allocated it: a forked child must not free it.
     pid: u32,
-}
-
-/// How an allocation is mapped.
-enum Ground {
-    Mapped {
-        _memory: Exposed,
-    },
-    /// In the place of pages of the program's.
-    Cover(Cover),
 }
 
 impl Placed {
     /// Takes over a range of the segment, in which the memory begins at `offset`.
     pub(crate) fn new(segment: &Segment, range: Range, offset: u64, memory: Exposed) -> Placed {
-        let (span, ground) = (memory.span(), Ground::Mapped { _memory: memory });
-        Placed::with(segment, range, offset, span, ground)
-    }
-
-    /// Moves pages of a program's to a range of the segment that has their length, which takes
-    /// their place. `None` where that isn't safe: the range isn't taken over then.
-    pub(crate) fn over(
-        segment: &Segment,
-        range: Range,
-        pages: &Pages,
-        mappings: &Mappings,
-    ) -> Option<Placed> {
-        let cover = Cover::over(segment, range.offset, pages, mappings)?;
-        Some(Placed::with(segment, range, range.offset, pages.span, Ground::Cover(cover)))
-    }
-
-    fn with(segment: &Segment, range: Range, offset: u64, memory: Span, ground: Ground) -> Placed {
         let (segment, pid) = (segment.clone(), std::process::id());
-        Placed { segment, range, offset, memory, ground, pid }
+        Placed { segment, range, offset, memory, pid }
     }
 
     pub(crate) fn span(&self) -> Span {
-        self.memory
+        self.memory.span()
     }
 
     /// Where this memory lies in the segment, if all of it is in the allocation.
@@ -65,29 +35,13 @@ impl Placed {
         let own = self.span();
         let into = memory.start().addr().checked_sub(own.start().addr())? as u64;
         let has = memory.len() <= own.len().checked_sub(into)?;
-        (has && self.is_in_place()).then_some(self.offset + into)
-    }
-
-    /// Whether its addresses are still those of the segment's pages. A program that frees memory
-    /// under a window may have other memory there.
-    fn is_in_place(&self) -> bool {
-        match &self.ground {
-            Ground::Mapped { .. } => true,
-            Ground::Cover(cover) => cover.is_whole(&Mappings::read()),
-        }
+        has.then_some(self.offset + into)
     }
 }
 
 impl Drop for Placed {
     fn drop(&mut self) {
-        if std::process::id() != self.pid {
-            return;
-        }
-        let is_unused = match &self.ground {
-            Ground::Mapped { .. } => true,
-            Ground::Cover(cover) => cover.lift(),
-        };
-        if is_unused {
+        if std::process::id() == self.pid {
             // Nobody is there to hear of an error. The range stays allocated then.
             let _ = self.segment.free(self.range);
         }

@@ -4,9 +4,10 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use longshore_transport::{Rdma, Transfer};
+use longshore_transport::{Access, PeerMemory, Rdma, Transfer};
 use shipable::program::{Strided, copy, copy_in};
 use shipable::{Architecture, Committed, Element, Partial, Program, View, ViewMut};
+use smallvec::SmallVec;
 
 use crate::pool;
 
@@ -336,6 +337,36 @@ pub(crate) struct Typed<'a> {
     pub program: &'a Program,
     pub count: u64,
     pub span: Span,
+}
+
+/// This rank's side of a copy: runs of elements in memory, by displacement and length.
+pub(crate) struct Side<'a> {
+    pub span: Span,
+    pub runs: &'a [(i64, u64)],
+}
+
+impl Side<'_> {
+    /// Lets the system copy between these runs and runs of a peer's memory, by address and length;
+    /// see [`PeerMemory::copy`]. Returns false if it didn't copy all bytes.
+    pub(crate) fn exchange(
+        &self,
+        memory: &PeerMemory,
+        peer: u32,
+        access: Access,
+        far: &[(u64, u64)],
+    ) -> bool {
+        let place = |&(at, len): &(i64, u64)| {
+            let end = at.checked_add_unsigned(len).filter(|end| self.span.covers(at, *end));
+            let start = end.and_then(|_| NonNull::new(self.span.address(at)));
+            Some((start?, usize::try_from(len).ok()?))
+        };
+        let Some(near) = self.runs.iter().map(place).collect::<Option<SmallVec<[_; 4]>>>() else {
+            return false;
+        };
+        // SAFETY: the runs are of elements within the span, as checked. By the module's rules its
+        // memory is alive while the span is held, and lent for this access.
+        unsafe { memory.copy(peer, access, &near, far) }
+    }
 }
 
 /// An element whose bytes are all zero.

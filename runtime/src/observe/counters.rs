@@ -13,7 +13,7 @@ pub(crate) const KINDS: [&str; 6] =
     ["put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"];
 
 /// The routes, in the order of their numbers.
-pub(crate) const ROUTES: [&str; 3] = ["direct", "rdma", "message"];
+pub(crate) const ROUTES: [&str; 4] = ["direct", "rdma", "message", "peer"];
 
 /// The upper bounds of the size classes in bytes. Longer operations are in one more class.
 pub(crate) const SIZES: [u64; 6] = [8, 64, 512, 4 << 10, 64 << 10, 1 << 20];
@@ -186,6 +186,7 @@ impl Done {
         let route = match what >> 40 {
             0 => Route::Direct,
             1 => Route::Rdma,
+            3 => Route::Peer,
             _ => Route::Message,
         };
         (what as u32, Done { kind: (what >> 32) as u8, route, bytes, nanos: 0 })
@@ -227,6 +228,7 @@ pub(super) fn number(route: Route) -> usize {
         Route::Direct => 0,
         Route::Rdma => 1,
         Route::Message => 2,
+        Route::Peer => 3,
     }
 }
 

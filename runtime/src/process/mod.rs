@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use longshore_transport::{Cause, JobState, Range, RankState, Rdma, Segment};
+use longshore_transport::{Cause, JobState, PeerMemory, Range, RankState, Rdma, Segment};
 use shipable::Architecture;
 
 use crate::barrier::Barrier;
@@ -70,6 +70,7 @@ pub(crate) struct Process {
     places: Places,
     schedules: Schedules,
     mailboxes: Option<Mailboxes>,
+    peer_memory: PeerMemory,
     /// The number of windows that this rank numbered.
     windows_numbered: AtomicU32,
     /// The number of communicators that this rank numbered.
@@ -143,6 +144,11 @@ impl Process {
 
     pub(crate) fn elements(&self) -> &Elements {
         &self.elements
+    }
+
+    /// The private memory of this host's other processes.
+    pub(crate) fn peer_memory(&self) -> &PeerMemory {
+        &self.peer_memory
     }
 
     /// This rank's allocations in the segment outside of windows.

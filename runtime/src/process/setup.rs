@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use longshore_transport::fault::{Chance, Faults, Faulty};
-use longshore_transport::{Journal, Link, Range, RankState, Segment};
+use longshore_transport::{Journal, Link, PeerMemory, Range, RankState, Segment};
 use shipable::Architecture;
 use zeroize::Zeroizing;
 
@@ -132,6 +132,7 @@ impl Setup {
         let mut engine = Engine::new(me, link, secret, names.clone(), founding);
         let polls = waiter.spins() > 0 && beside > 1;
         let mailboxes = polls.then(|| Mailboxes::new(&segment, me.rank));
+        let peer_memory = PeerMemory::new(&segment);
         if polls {
             engine.open_mailbox(&segment);
         }
@@ -162,6 +163,7 @@ impl Setup {
             life: AtomicU8::new(Life::Starting as u8),
             lingers: AtomicBool::new(false),
             mailboxes,
+            peer_memory,
             windows: Windows::default(),
             places: Places::default(),
             schedules: super::Schedules::default(),

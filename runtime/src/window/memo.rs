@@ -32,7 +32,7 @@ pub(super) struct Memo {
     swaps: [Cell<KnownSwap>; SWAPS],
     /// The puts and gets of one element of the target type itself that go by mailbox.
     letters: [Cell<KnownLetter>; SLOTS],
-    prepared: Box<[RefCell<Prepared>; SLOTS + VALUES + EDGE_VALUES]>,
+    prepared: Box<[RefCell<Prepared>; SLOTS + VALUES]>,
 }
 
 /// Operations in the loop of a program, as a rule: a halo exchange has eight.
@@ -41,17 +41,8 @@ const SLOTS: usize = 16;
 /// Operations on values, which have slots of their own: fetch_and_op and compare_and_swap.
 const VALUES: usize = 2;
 
-/// Operations on values at the edges of targets, which the direct ones don't displace.
-const EDGE_VALUES: usize = VALUES;
-
 /// Types of compare_and_swap in the loop of a program.
 const SWAPS: usize = 4;
-
-/// The bit in the action and class of a key that stands for the edges of targets. No class has it.
-const EDGE_BIT: u64 = 1 << 56;
-
-/// By which such a key differs from that of the direct operation: the low bit chooses another slot.
-const EDGE: u64 = EDGE_BIT | 2 << 16;
 
 /// The bit in a known run's number that keeps observed operations off the inlined attempt. No type
 /// has so large a number.
@@ -267,8 +258,7 @@ impl Memo {
         target: &Target,
         own: &Type,
     ) -> Option<KnownLetter> {
-        let edge = if target.edges.exist() { EDGE } else { 0 };
-        let (what, datatype) = (what(action, target.class) ^ edge, own.compiled().id());
+        let (what, datatype) = (what(action, target.class), own.compiled().id());
         let known = self.letters[place(what, datatype)].get();
         (known.what == what && known.datatype == datatype).then_some(known)
     }
@@ -287,24 +277,13 @@ impl Memo {
         }
     }
 
-    /// The slot of an operation whose key is that of [edges](Key::at_edge).
-    pub(super) fn at_edge(&self, key: &Key, action: Action) -> &RefCell<Prepared> {
-        let slot = SLOTS + VALUES + usize::from(action == Action::CompareAndSwap);
-        match key.datatype {
-            0 => &self.prepared[slot],
-            datatype => self.typed(key.what, datatype),
-        }
-    }
-
     /// The predefined type of the items of an operation for which the rules about types and counts
     /// are known to hold; `None` where they aren't.
     pub(super) fn settled(&self, key: &Key, action: Action) -> Option<Option<Leaf>> {
-        let edge = key.at_edge();
-        let known = |slot: &RefCell<Prepared>, key| match slot.borrow().if_key(key) {
+        match self.of(key, action).borrow().if_key(key) {
             Some(&Means::Stream(leaf)) => Some(leaf),
             _ => None,
-        };
-        known(self.of(key, action), key).or_else(|| known(self.at_edge(&edge, action), &edge))
+        }
     }
 
     /// Keeps how a valid operation is carried out.
@@ -329,12 +308,8 @@ impl Memo {
         if let Means::Frame(frame) = &means {
             self.keep_letter(key, frame);
         }
-        let slot = match key.is_at_edge() {
-            true => self.at_edge(&key, action),
-            false => self.of(&key, action),
-        };
         // A slot that is being read belongs to an operation within this one, which doesn't occur.
-        if let Ok(mut slot) = slot.try_borrow_mut() {
+        if let Ok(mut slot) = self.of(&key, action).try_borrow_mut() {
             *slot = Prepared { key, means };
         }
     }
@@ -468,15 +443,6 @@ impl Key {
         let near = Layout::of(names, near)?;
         let key = Key { what: what(action, class), datatype, count, near };
         (moves && count > 0).then_some(key)
-    }
-
-    /// The key of the same operation by message, on bytes that aren't reached directly.
-    pub(super) fn at_edge(self) -> Key {
-        Key { what: self.what ^ EDGE, ..self }
-    }
-
-    fn is_at_edge(&self) -> bool {
-        self.what & EDGE_BIT != 0
     }
 
     /// Whether the elements on both sides are of the target type itself.

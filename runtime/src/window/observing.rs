@@ -195,6 +195,7 @@ impl Observed {
         let route = match progress {
             Progress::Started | Progress::Answered => Route::Message,
             Progress::Accessed => Route::Rdma,
+            Progress::Copied => Route::Peer,
             Progress::Done => {
                 let begun = Begun { bytes, time: 0, issued: 0 };
                 return self.end(parts, operation, begun, Some(progress));
@@ -235,6 +236,7 @@ impl Observed {
         let route = match progress {
             Progress::Done if to.route == Route::Direct => Route::Direct,
             Progress::Accessed => Route::Rdma,
+            Progress::Copied => Route::Peer,
             _ => Route::Message,
         };
         let Begun { bytes, time, issued } = begun;

@@ -6,7 +6,6 @@
 //! ranks have different numbers.
 
 use longshore_transport::{GRANULE, Range, Segment, SegmentError};
-use serde::{Deserialize, Serialize};
 
 use super::info::Alignment;
 use crate::memory::Exposed;
@@ -26,30 +25,6 @@ pub(super) struct Part {
     /// The offset of its first byte in the segment.
     pub offset: u64,
     pub len: u64,
-}
-
-/// The bytes at both ends of a rank's memory that only messages reach. They lie in pages that stay
-/// where they are, since those may have other data too. The rank decides which, and all others
-/// learn it when the window is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Edges {
-    pub before: u16,
-    pub after: u16,
-}
-
-impl Edges {
-    /// Whether there are any.
-    #[inline]
-    pub(super) fn exist(self) -> bool {
-        self != Edges::default()
-    }
-
-    /// The bytes between them of a memory of `size` bytes: the first one, and the one after the
-    /// last.
-    pub(super) fn between(self, size: u64) -> (u64, u64) {
-        let start = size.min(self.before.into());
-        (start, size.saturating_sub(self.after.into()).max(start))
-    }
 }
 
 impl Part {
@@ -125,15 +100,6 @@ mod tests {
         }
         assert_eq!(lead(LONG, LEADS as u32, any), leads[0]);
         assert_eq!(lead(LONG - 1, 3, any), 0);
-    }
-
-    #[test]
-    fn edges_that_are_longer_than_the_memory_leave_nothing() {
-        let edges = Edges { before: 4080, after: 16 };
-        assert!(edges.exist() && !Edges::default().exist());
-        assert_eq!(edges.between(8192), (4080, 8176));
-        assert_eq!(edges.between(4096), (4080, 4080));
-        assert_eq!(edges.between(10), (10, 10));
     }
 
     #[test]

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use shipable::Architecture;
 
 use super::directory::Reading;
-use super::part::Edges;
 use super::sites::Sites;
 use super::state::Access;
 use crate::communicator::Communicator;
@@ -31,7 +30,7 @@ pub(super) struct Peers {
     is_dynamic: bool,
     /// Whether operations are observed.
     is_observed: bool,
-    /// Whether some rank but this one has the direct route.
+    /// Whether some rank but this one has the direct route, or that of peer memory.
     is_shared: bool,
     control: Arc<Control>,
     meeting: Meeting,
@@ -47,8 +46,6 @@ pub(super) struct Target {
     pub architecture: Architecture,
     pub route: Route,
     pub location: Location,
-    /// The bytes of its memory that only messages reach, if the route is direct.
-    pub edges: Edges,
     /// Whether messages to it may go by its mailbox: it is a like rank of this host, and has memory
     /// that is not reached directly.
     pub has_mailbox: bool,
@@ -85,6 +82,8 @@ pub(super) const OBSERVED: u64 = 1;
 pub(super) enum Location {
     /// In memory that this rank can't map.
     Private,
+    /// In the private memory of another process of this host, from this address on.
+    Process(u64),
     /// In the segment of this rank's host, from this offset on.
     Segment(u64),
     /// In attachments, whose directory begins at this offset of the segment.
@@ -110,10 +109,9 @@ pub(super) struct Known {
     pub measures: Measures,
     pub architecture: Architecture,
     pub route: Route,
-    /// The memory's, or the directory's, offset in the segment; by [`Route::Rdma`] its key.
+    /// The memory's, or the directory's, offset in the segment; by [`Route::Peer`] its address, and
+    /// by [`Route::Rdma`] its key.
     pub offset: Option<u64>,
-    /// As [`Target::edges`].
-    pub edges: Edges,
     /// As [`Target::has_mailbox`].
     pub has_mailbox: bool,
 }
@@ -143,7 +141,6 @@ struct Fact {
     /// An index into the architectures.
     architecture: u16,
     route: Route,
-    edges: Edges,
     has_mailbox: bool,
 }
 
@@ -153,7 +150,7 @@ const _: () = assert!(size_of::<Fact>() <= 24);
 impl Facts {
     /// Adds the facts about the next rank.
     fn push(&mut self, known: Known) {
-        let Known { measures, architecture, route, offset, edges, has_mailbox } = known;
+        let Known { measures, architecture, route, offset, has_mailbox } = known;
         // There are few, and neighbours are mostly alike.
         let same = |seen: &Architecture| {
             seen.name() == architecture.name() && seen.same_representation(&architecture)
@@ -164,7 +161,7 @@ impl Facts {
         });
         let Measures { size, unit } = measures;
         let (first, architecture) = (self.ranks, at as u16);
-        let fact = Fact { first, size, unit, architecture, route, edges, has_mailbox };
+        let fact = Fact { first, size, unit, architecture, route, has_mailbox };
         if self.runs.last().is_none_or(|last| *last != Fact { first: last.first, ..fact }) {
             self.runs.push(fact);
         }
@@ -219,7 +216,8 @@ impl Peers {
         facts.offsets.shrink_to_fit();
         let targets = (0..facts.ranks).map(|_| OnceCell::new()).collect();
         let is_observed = communicator.process().observer().is_some();
-        let is_shared = facts.has_other_by(Route::Direct, control.rank());
+        let by = |route| facts.has_other_by(route, control.rank());
+        let is_shared = by(Route::Direct) || by(Route::Peer);
         let communicator = communicator.share();
         Ok(Peers {
             communicator,
@@ -386,7 +384,7 @@ impl Peers {
     fn make(&self, rank: u32) -> &Target {
         self.targets[rank as usize].get_or_init(|| {
             let (fact, offset) = self.facts.of(rank);
-            let Fact { size, unit, architecture, route, edges, has_mailbox, .. } = fact;
+            let Fact { size, unit, architecture, route, has_mailbox, .. } = fact;
             Box::new(Target {
                 rank,
                 peer: self.control.group().process(rank),
@@ -394,16 +392,11 @@ impl Peers {
                 architecture: self.facts.architectures[usize::from(architecture)],
                 route,
                 location: self.location(offset, route),
-                edges,
                 has_mailbox,
                 class: match route {
                     Route::Direct if self.is_observed => OBSERVED,
                     Route::Direct => DIRECT,
-                    route => {
-                        OBSERVED
-                            + 1
-                            + (u64::from(architecture) << 1 | u64::from(route == Route::Rdma))
-                    }
+                    route => OBSERVED + 1 + (u64::from(architecture) << 2 | route as u64),
                 },
                 mapping: OnceCell::new(),
                 reading: OnceCell::new(),
@@ -420,6 +413,7 @@ impl Peers {
     fn location(&self, offset: u64, route: Route) -> Location {
         match (offset, route) {
             (0, _) => Location::Private,
+            (address, Route::Peer) => Location::Process(address),
             (key, Route::Rdma) => Location::Registered(key),
             (offset, _) if self.is_dynamic => Location::Directory(offset),
             (offset, _) => Location::Segment(offset),
@@ -432,15 +426,7 @@ impl Target {
     /// lock, a post or a complete arrives after the operations before it.
     #[inline]
     pub(super) fn shares_control(&self) -> bool {
-        matches!(self.route, Route::Direct)
-    }
-
-    /// Whether this rank reaches bytes of its memory directly, from the first to the one after the
-    /// last. They are inside the window.
-    #[inline]
-    pub(super) fn reaches(&self, (start, end): (i64, i64)) -> bool {
-        let (first, after) = self.edges.between(self.measures.size);
-        self.route == Route::Direct && first <= start as u64 && end as u64 <= after
+        matches!(self.route, Route::Direct | Route::Peer)
     }
 
     /// The key under which its memory is registered with the network, if it is.
@@ -448,7 +434,22 @@ impl Target {
     pub(super) fn key(&self) -> Option<u64> {
         match self.location {
             Location::Registered(key) => Some(key),
-            Location::Private | Location::Segment(_) | Location::Directory(_) => None,
+            Location::Private
+            | Location::Process(_)
+            | Location::Segment(_)
+            | Location::Directory(_) => None,
+        }
+    }
+
+    /// The address of its memory in another process of this host, if that is where it lies.
+    #[inline]
+    pub(super) fn address(&self) -> Option<u64> {
+        match self.location {
+            Location::Process(address) => Some(address),
+            Location::Private
+            | Location::Segment(_)
+            | Location::Directory(_)
+            | Location::Registered(_) => None,
         }
     }
 }
@@ -464,7 +465,6 @@ mod tests {
             architecture: Architecture::X86_64,
             route,
             offset,
-            edges: Edges { before: offset.map_or(0, |offset| offset as u16), after: 0 },
             has_mailbox: false,
         };
         let mut facts = Facts::default();
@@ -476,7 +476,6 @@ mod tests {
         let of = |rank| facts.of(rank);
         assert_eq!((of(499).0.route, of(499).1), (Route::Message, 0));
         assert_eq!((of(500).0.route, of(500).1), (Route::Direct, 4096));
-        assert_eq!((of(500).0.edges.before, of(501).0.edges.before), (4096, 0));
         assert_eq!((of(501).0.route, of(501).1), (Route::Message, 0));
         assert_eq!((of(998).0.size, of(999).0.size), (64, 0));
         let runs: Vec<_> = facts.runs().map(|(ranks, _)| ranks).collect();

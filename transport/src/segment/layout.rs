@@ -37,7 +37,7 @@ pub const MAX_RANKS: u32 = 2896;
 pub const MAX_SIMULATED_RANKS: u32 = 1 << 16;
 
 const MAGIC: [u8; 8] = *b"LONGSHOR";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// The size of the object, which is sparse. It bounds the sum of all windows on a host.
 pub(crate) const SIZE: u64 = 1 << 40;
@@ -75,6 +75,7 @@ unsafe impl Shared for Header {}
 /// ```text
 ///    0 state: [u32; 2]    8 doorbell: u32     read by every sender, written rarely
 ///   12 abort code: [u32; 2]
+///   20 beacon: [u32; 5]                       written once
 ///   64 note: [u32; 7]                         written at every blocking call and while it waits
 /// ```
 #[repr(C)]
@@ -82,7 +83,8 @@ pub(crate) struct RankBlock {
     pub state: StateWords,
     pub bell: Le32,
     pub abort: AbortCode,
-    pad0: [u32; 11],
+    pub beacon: Beacon,
+    pad0: [u32; 6],
     pub note: NoteWords,
     pad1: [u32; 9],
 }
@@ -90,6 +92,39 @@ pub(crate) struct RankBlock {
 // SAFETY: repr(C), of words and padding.
 #[allow(unsafe_code)]
 unsafe impl Shared for RankBlock {}
+
+/// By which the other processes of the host try whether they may copy a rank's memory: a word of
+/// it, which has a random value.
+///
+/// ```text
+///    0 pid: u32, 0 before the rank has published it    4 address: u64    12 value: u64
+/// ```
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(crate) struct Beacon {
+    pid: Le32,
+    address: [Le32; 2],
+    value: [Le32; 2],
+}
+
+impl Beacon {
+    pub(crate) fn publish(&self, pid: u32, address: u64, value: u64) {
+        for ([low, high], word) in [(&self.address, address), (&self.value, value)] {
+            low.store(word as u32, Relaxed);
+            high.store((word >> 32) as u32, Relaxed);
+        }
+        // Release pairs with the acquire in `read`.
+        self.pid.store(pid, Release);
+    }
+
+    /// The process, the address and the value, once they are published.
+    pub(crate) fn read(&self) -> Option<(u32, u64, u64)> {
+        let pid = self.pid.load(Acquire);
+        let [address, value] = [&self.address, &self.value]
+            .map(|[low, high]| u64::from(low.load(Relaxed)) | u64::from(high.load(Relaxed)) << 32);
+        (pid != 0).then_some((pid, address, value))
+    }
+}
 
 /// The bytes of a remark's text.
 pub(crate) const REMARK: usize = 240;

@@ -22,7 +22,7 @@ use crate::window::memo::Key;
 use crate::window::observed::Observed;
 use crate::window::observing;
 use crate::window::operation::{Action, Holders, Operation, Side};
-use crate::window::path::{self, Progress, fast, paged};
+use crate::window::path::{self, Progress, fast};
 use crate::window::peers::Target;
 
 impl Core {
@@ -137,10 +137,6 @@ impl Core {
                 return Ok(());
             }
         }
-        let to = parts.peers().get(target).filter(|to| to.edges.exist());
-        if let Some(shares) = to.and_then(|to| paged::divide(to, &what, at, count, target_type)) {
-            return self.transfer_divided(action, (span, what), (target, at), shares, target_type);
-        }
         let side = Some(Side { what, span });
         let place = (target, displacement, count, target_type);
         // Two calls, so that the action is a constant in each.
@@ -148,31 +144,6 @@ impl Core {
             Action::Get => self.operate(Operation::new(Action::Get, place, None, side)),
             _ => self.operate(Operation::new(Action::Put, place, side, None)),
         }
-    }
-
-    /// Puts or gets consecutive elements in several operations, each of one of the `shares`.
-    #[cold]
-    #[track_caller]
-    fn transfer_divided(
-        &self,
-        action: Action,
-        (span, what): (Span, What<'_>),
-        (target, displacement): (i32, i64),
-        shares: [i64; 3],
-        target_type: TargetType<'_>,
-    ) -> Result<()> {
-        let unit = self.parts.peers().get(target).map_or(1, |to| i64::from(to.measures.unit));
-        let What::Typed { datatype, native, .. } = what else { return Ok(()) };
-        let (mut done, size) = (0, datatype.extent());
-        for share in shares.into_iter().filter(|share| *share > 0) {
-            // The products are within the target's window.
-            let (span, at) = (span.shifted(done * size), displacement + done * size / unit);
-            let span = span.ok_or(ErrorKind::Displacement(displacement))?;
-            let what = What::Typed { count: share, datatype, at: 0, native };
-            self.transfer(action, span, what, target, at, share, target_type)?;
-            done += share;
-        }
-        Ok(())
     }
 
     /// Accumulates, and fetches the items that were there if there is a `result`; see

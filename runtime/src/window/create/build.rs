@@ -23,7 +23,7 @@ use crate::window::directory::Directory;
 use crate::window::flight::Flight;
 use crate::window::info::{AccumulateOps, Info};
 use crate::window::own::{Dynamic, Made, OwnMemory, Whole};
-use crate::window::part::{Edges, Part};
+use crate::window::part::Part;
 use crate::window::parts::Parts;
 use crate::window::peers::{Known, Location, Peers};
 
@@ -45,7 +45,7 @@ pub(super) fn build(
 ) -> Result<Core> {
     let (process, rank) = (communicator.process(), communicator.rank() as u32);
     let (control, meeting) = control(communicator, window, offers, info)?;
-    let Contribution { ground, measures, part, edges, pointed, .. } = contribution;
+    let Contribution { ground, measures, part, pointed, .. } = contribution;
     let (exposed, shared) = place(communicator, ground, measures, offers)?;
     let flavor = offers[rank as usize].flavor;
     let dynamic = match flavor {
@@ -71,7 +71,7 @@ pub(super) fn build(
     };
     let ledger = Arc::new(Ledger::new(process.me().size));
     process.engine().state().open_window(Arc::new(exposure), ledger.clone());
-    answer_peers(process, &peers, flavor, edges)?;
+    answer_peers(process, &peers, flavor)?;
     let (direct, of) = (peers.count_by(Route::Direct), peers.len());
     tracing::info!(rank = process.me().rank, window, ?measures, direct, of, "window made");
     let whole = shared.map(|shared| shared.whole);
@@ -182,10 +182,13 @@ impl Targets<'_> {
         let (endpoint, why) = process.endpoint(peer, &architecture);
         let reachable = offset.is_some() || peer == me.rank && !is_dynamic;
         let registered = offer.key.is_some() && endpoint == Endpoint::Datagram;
-        let pair = pair_with(process, (architecture, emulated), reachable, registered);
-        let route = choose(pair);
+        let route = choose(RouteFacts {
+            beside: beside && !is_dynamic,
+            ..pair_with(process, (architecture, emulated), reachable, registered)
+        });
         let offset = match route {
             Route::Rdma => offer.key,
+            Route::Peer => offer.address,
             // Memory that all ranks share is loaded from whatever its representation.
             Route::Message if peer != me.rank && self.starts.is_none() => None,
             Route::Message | Route::Direct => offset,
@@ -200,27 +203,23 @@ impl Targets<'_> {
                 rank = me.rank, window, peer, %route, ?measures, %endpoint, why, "target on another host"
             ),
         }
-        // A rank reaches all of its own memory.
-        let is_edged = route == Route::Direct && peer != me.rank;
-        let edges = if is_edged { offer.edges } else { Edges::default() };
-        let near = RouteFacts { reachable: beside, registered: false, ..pair };
-        let is_like = peer != me.rank && choose(near) == Route::Direct;
-        // What is attached comes and goes, so its owner knows no operation again.
-        let polls = process.mailboxes().is_some();
-        let has_mailbox =
-            is_like && polls && !is_dynamic && (route == Route::Message || edges.exist());
-        Ok(Known { measures, architecture, route, offset, edges, has_mailbox })
+        let has_mailbox = route == Route::Peer && process.mailboxes().is_some();
+        Ok(Known { measures, architecture, route, offset, has_mailbox })
     }
 }
 
 /// Lets a thread answer peers that reach this rank's memory by messages.
-fn answer_peers(process: &Arc<Process>, peers: &Peers, flavor: Flavor, edges: Edges) -> Result<()> {
-    // An attachment may be out of direct reach, and edges are. And this rank may reach the
-    // memory of a like rank that doesn't reach its own.
+fn answer_peers(process: &Arc<Process>, peers: &Peers, flavor: Flavor) -> Result<()> {
+    // An attachment may be out of direct reach. And this rank may reach the memory of a like rank
+    // that doesn't reach its own.
     let is_private = peers.own().location == Location::Private;
-    let is_reached = flavor != Flavor::Dynamic && !is_private && !edges.exist();
+    let is_reached = flavor != Flavor::Dynamic && !is_private;
     let others = |route| peers.has_other_by(route);
-    if others(Route::Message) || others(Route::Rdma) || others(Route::Direct) && !is_reached {
+    if others(Route::Message)
+        || others(Route::Peer)
+        || others(Route::Rdma)
+        || others(Route::Direct) && !is_reached
+    {
         process.answer_peers()?;
     }
     Ok(())

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use super::core::Core;
 use super::directory::Directory;
 use super::info::{Alignment, Info, check};
-use super::part::{Edges, Part, lead};
+use super::part::{Part, lead};
 use crate::communicator::{Call, Communicator};
 use crate::engine::Measures;
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::job::Activity;
-use crate::memory::{Exposed, Mappings, Memory, Pages, Placed};
+use crate::memory::{Exposed, Memory, Placed};
 use crate::observe::At;
 use crate::process::Process;
 use agree::agree;
@@ -35,8 +35,6 @@ struct Contribution {
     part: Option<Part>,
     /// Whether the memory itself keeps this part allocated.
     placed: bool,
-    /// The bytes of the part that aren't in the segment.
-    edges: Edges,
     /// Whether the program keeps a pointer to it.
     pointed: bool,
 }
@@ -66,14 +64,7 @@ pub(super) fn allocate(
             let _ = segment.free(part.range());
         })?;
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
-        Ok(Contribution {
-            ground,
-            measures,
-            part: Some(part),
-            placed: false,
-            edges: Edges::default(),
-            pointed: false,
-        })
+        Ok(Contribution { ground, measures, part: Some(part), placed: false, pointed: false })
     };
     open(communicator, Flavor::Allocate, contribute, info)
 }
@@ -100,8 +91,7 @@ pub(super) fn allocate_shared(
             _ => None,
         };
         let (ground, measures) = (Ground::Shared(layout), Measures { size, unit });
-        let edges = Edges::default();
-        Ok(Contribution { ground, measures, part, placed: false, edges, pointed: false })
+        Ok(Contribution { ground, measures, part, placed: false, pointed: false })
     };
     open(communicator, Flavor::Shared, contribute, info)
 }
@@ -121,76 +111,29 @@ pub(super) fn create<M: Memory>(
         let (size, unit) = check(size, unit, pointer(communicator))?;
         let (segment, rank) = (communicator.process().segment(), communicator.rank() as u32);
         let pointed = !M::is_enclosed();
-        let near = has_like_peers(communicator);
-        let (exposed, found) = match pointed {
-            true => find_pointed(communicator.process(), exposed, near),
-            false if near => {
-                let (exposed, part) = Part::enclose(segment, exposed, rank);
-                (exposed, part.map(|part| Found { part, placed: false, edges: Edges::default() }))
-            }
+        let (exposed, part) = match pointed {
+            true => find_pointed(communicator.process(), exposed),
+            false if has_like_peers(communicator) => Part::enclose(segment, exposed, rank),
             false => (exposed, None),
         };
-        let (placed, edges) =
-            found.as_ref().map_or_else(Default::default, |it| (it.placed, it.edges));
-        let part = found.map(|found| found.part);
+        let placed = pointed && part.is_some();
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
-        Ok(Contribution { ground, measures, part, placed, edges, pointed })
+        Ok(Contribution { ground, measures, part, placed, pointed })
     };
     open(communicator, Flavor::Create, contribute, info)
 }
 
-/// The part of the segment where a window's memory lies.
-struct Found {
-    part: Part,
-    placed: bool,
-    edges: Edges,
-}
-
-/// Finds memory that stays in place in the segment. If like ranks are `near`, and the memory is the
-/// program's own, the pages that have only this memory move there.
-fn find_pointed(process: &Process, exposed: Exposed, near: bool) -> (Exposed, Option<Found>) {
-    let (places, memory) = (process.places(), exposed.span());
-    if let Some((allocation, offset)) = places.find(memory) {
-        let part = Part { offset, len: memory.len() };
-        let found = Found { part, placed: true, edges: Edges::default() };
-        return (exposed.placed_in(allocation), Some(found));
+/// Memory that the program points to, and its part of the segment if the program allocated it
+/// there. Other memory of the program's stays where it is.
+fn find_pointed(process: &Process, exposed: Exposed) -> (Exposed, Option<Part>) {
+    let memory = exposed.span();
+    match process.places().find(memory) {
+        Some((allocation, offset)) => {
+            let part = Part { offset, len: memory.len() };
+            (exposed.placed_in(allocation), Some(part))
+        }
+        None => (exposed, None),
     }
-    if !near {
-        return (exposed, None);
-    }
-    let mappings = Mappings::read();
-    let pages = Pages::of(memory, &mappings);
-    let found = places.find(pages.span).or_else(|| cover(process, &pages, &mappings));
-    let Some((allocation, offset)) = found else { return (exposed, None) };
-    let (skip, len) = (pages.distance(memory), memory.len());
-    let edge = |bytes: i64| u16::try_from(bytes.max(0)).ok();
-    let after = skip.saturating_add_unsigned(len).saturating_sub_unsigned(pages.span.len());
-    let edges = edge(skip.saturating_neg()).zip(edge(after));
-    let (Some((before, after)), Some(offset)) = (edges, offset.checked_add_signed(skip)) else {
-        return (exposed, None);
-    };
-    let found = Found { part: Part { offset, len }, placed: true, edges: Edges { before, after } };
-    (exposed.placed_in(allocation), Some(found))
-}
-
-/// Moves pages to the segment.
-fn cover(process: &Process, pages: &Pages, mappings: &Mappings) -> Option<(Arc<Placed>, u64)> {
-    if pages.span.len() == 0 {
-        return None;
-    }
-    let segment = process.segment();
-    let range = Part::allocate(segment, pages.span.len(), 0).ok()?.range();
-    // Without it the progress thread writes no memory of the program's.
-    let engine = process.engine();
-    let placed = Placed::over(segment, range, pages, mappings);
-    drop(engine);
-    let Some(placed) = placed.map(Arc::new) else {
-        // Messages reach the memory where it is.
-        let _ = segment.free(range);
-        return None;
-    };
-    process.places().add(&placed);
-    Some((placed, range.offset))
 }
 
 /// Memory in the segment, outside of any window.
@@ -217,8 +160,7 @@ pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result
             false => None,
         };
         let measures = Measures { size: 0, unit: 1 };
-        let edges = Edges::default();
-        Ok(Contribution { ground, measures, part, placed: false, edges, pointed: false })
+        Ok(Contribution { ground, measures, part, placed: false, pointed: false })
     };
     open(communicator, Flavor::Dynamic, contribute, info)
 }

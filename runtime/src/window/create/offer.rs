@@ -3,13 +3,12 @@
 use serde::{Deserialize, Serialize};
 use shipable::Class;
 
-use super::Contribution;
+use super::{Contribution, Ground};
 use crate::communicator::told;
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::group::Group;
 use crate::window::info::Info;
-use crate::window::part::Edges;
 
 /// The offset and length of a range in a host's segment.
 pub(super) type Extent = (u64, u64);
@@ -24,8 +23,8 @@ pub(super) struct Offer {
     /// Where its memory begins in the segment, if it lies there. From rank 0 of a shared window
     /// where all memory begins; from a rank of a dynamic window where its directory begins.
     pub offset: Option<u64>,
-    /// The bytes at both ends of its memory that don't lie there.
-    pub edges: Edges,
+    /// The address of its memory in its process, if it doesn't lie in the segment.
+    pub address: Option<u64>,
     /// From the first rank of each host: the control blocks of the ranks there, and the window's
     /// barrier if all ranks are on one host.
     pub control: Option<(Extent, Option<Extent>)>,
@@ -44,15 +43,19 @@ impl Offer {
         info: &Info,
         number: u32,
     ) -> Offer {
-        let (info, offset, control, key, error) = (*info, None, None, None, None);
-        let edges = contribution.as_ref().map_or_else(|_| Edges::default(), |made| made.edges);
+        let (info, offset, address) = (*info, None, None);
+        let (control, key, error) = (None, None, None);
         let nothing =
-            Offer { flavor, size: 0, unit: 1, info, offset, edges, control, key, number, error };
+            Offer { flavor, size: 0, unit: 1, info, offset, address, control, key, number, error };
         match contribution {
-            Ok(Contribution { measures, part, .. }) => Offer {
+            Ok(Contribution { ground, measures, part, .. }) => Offer {
                 size: measures.size,
                 unit: measures.unit,
                 offset: part.map(|part| part.offset),
+                address: match (ground, part) {
+                    (Ground::Own(memory), None) => Some(memory.span().start().addr() as u64),
+                    _ => None,
+                },
                 ..nothing
             },
             Err(error) => Offer { error: Some(told(error)), ..nothing },

@@ -25,6 +25,7 @@ pub(super) fn pair_with(
         emulated: emulated || me.emulated,
         same_representation: architecture.same_representation(&me.architecture),
         reachable,
+        beside: false,
         registered,
     }
 }

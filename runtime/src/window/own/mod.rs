@@ -140,7 +140,6 @@ impl OwnMemory {
     pub(super) fn loadable(&self, target: &Target) -> Result<Span> {
         let is_near = matches!(target.location, Location::Segment(_))
             && target.route == Route::Direct
-            && !target.edges.exist()
             && target.measures.size > 0;
         match self.flavor {
             Flavor::Shared => Ok(self.part(target)?.span()),
@@ -163,12 +162,7 @@ impl OwnMemory {
     ) -> Result<Option<Reached<'_>>> {
         if self.dynamic.is_none() {
             let span = self.map(target)?;
-            let covers = |(start, end)| match (i64::try_from(start), i64::try_from(end)) {
-                (Ok(start), Ok(end)) => span.covers(start, end),
-                _ => false,
-            };
-            let is_reached = !target.edges.exist() || covers((start, end));
-            return Ok(is_reached.then_some(Reached { span, _turn: None }));
+            return Ok(Some(Reached { span, _turn: None }));
         }
         let (Ok(start), Ok(end)) = (i64::try_from(start), i64::try_from(end)) else {
             return Ok(None);
@@ -206,14 +200,6 @@ impl OwnMemory {
         };
         let mapping = match target.location {
             Location::Segment(_) if self.whole.is_some() => peer(self.part(target)?),
-            Location::Segment(offset) if target.edges.exist() => {
-                let (start, end) = target.edges.between(target.measures.size);
-                let part = Part { offset: offset.saturating_add(start), len: end - start };
-                let exposed = part.map(&self.segment)?;
-                // Displacement 0 is where the memory begins.
-                let span = exposed.span().shifted(-(start as i64)).unwrap_or(Span::EMPTY);
-                Mapping { span, _memory: Mapped::Peer { _mapping: exposed } }
-            }
             Location::Segment(offset) if target.rank != self.rank => {
                 peer(Part { offset, len: target.measures.size }.map(&self.segment)?)
             }

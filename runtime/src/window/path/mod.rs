@@ -10,7 +10,7 @@ mod direct;
 pub(super) mod fast;
 pub(super) mod mailbox;
 mod message;
-pub(super) mod paged;
+mod peer;
 mod rdma;
 
 use std::cell::RefCell;
@@ -18,13 +18,11 @@ use std::sync::Arc;
 
 use super::claim::allow;
 use super::memo::{Frame, Key, Means, Prepared};
-use super::operation::{Action, Checked, Operation};
+use super::operation::{Checked, Operation};
 use super::parts::Parts;
 use super::peers::Target;
-use super::waiting::await_target;
-use crate::engine::{State, Ticket, check_counter};
+use crate::engine::{Ticket, check_counter};
 use crate::error::Result;
-use crate::job::Activity;
 use crate::route::Route;
 
 /// How far an operation has come when its call returns.
@@ -33,6 +31,8 @@ pub(super) enum Progress {
     Done,
     /// The target has carried it out, by its mailbox.
     Answered,
+    /// The system has copied the data.
+    Copied,
     /// The engine has the rest.
     Started,
     /// The network accesses the target's memory.
@@ -42,7 +42,7 @@ pub(super) enum Progress {
 impl Progress {
     /// Whether nothing is in flight.
     pub(super) fn is_done(self) -> bool {
-        matches!(self, Progress::Done | Progress::Answered)
+        matches!(self, Progress::Done | Progress::Answered | Progress::Copied)
     }
 }
 
@@ -69,9 +69,16 @@ pub(super) fn carry_out(
                 }
                 return Ok(done);
             }
-            if checked.target.edges.exist() {
-                return at_edge(parts, checked, ticket, key);
+        }
+        Route::Peer => {
+            if peer::carry_out(parts, &checked)? {
+                note(parts, &checked, key, Means::Frame);
+                if let Some(counter) = checked.notify {
+                    parts.peers().control().notify(checked.target.rank, counter);
+                }
+                return Ok(Progress::Copied);
             }
+            note(parts, &checked, key, Means::Frame);
         }
         Route::Rdma => {
             note(parts, &checked, key, Means::Registered);
@@ -85,30 +92,6 @@ pub(super) fn carry_out(
         Route::Message => note(parts, &checked, key, Means::Frame),
     }
     message::carry_out(parts, checked, ticket)
-}
-
-/// An operation by message on bytes of a target that aren't reached directly, as others of it are.
-fn at_edge(
-    parts: &Parts,
-    checked: Checked<'_>,
-    ticket: Option<Arc<Ticket>>,
-    key: Option<Key>,
-) -> Result<Progress> {
-    let (target, action) = (checked.target, checked.action);
-    note(parts, &checked, key.map(Key::at_edge), Means::Frame);
-    let progress = message::carry_out(parts, checked, ticket)?;
-    await_turn(parts, target, action)?;
-    Ok(progress)
-}
-
-/// Waits until an accumulate by message is done. The next accumulate may touch the same elements
-/// directly, and those of one origin stay in order.
-fn await_turn(parts: &Parts, target: &Target, action: Action) -> Result<()> {
-    if matches!(action, Action::Put | Action::Get) {
-        return Ok(());
-    }
-    let settled = |_: &State| (parts.flight().outstanding(target.peer) == 0).then_some(());
-    await_target(parts, Activity::Accumulate, target, || target.peer, settled)
 }
 
 /// Notes a valid operation that doesn't go directly.
@@ -151,12 +134,7 @@ pub(super) fn again(
         }
         Some(direct) => direct::again(parts, target, direct, operation),
     };
-    let Some(done) = done else {
-        drop(prepared);
-        let progress = again_at_edge(parts, target, operation, waiter)?;
-        permit.used();
-        return Some(progress);
-    };
+    let done = done?;
     if let Some(counter) = notify {
         control.notify(target.rank, counter);
     }
@@ -186,41 +164,16 @@ fn frame(
 ) -> Option<Progress> {
     renew(parts, target, slot, key, operation.count as u64)?;
     match slot.borrow().if_key(&key)? {
-        Means::Frame(frame) => message::again(parts, target, frame, operation, waiter),
+        Means::Frame(frame) => {
+            let copied = match target.route {
+                Route::Peer => peer::again(parts, target, frame, operation),
+                _ => None,
+            };
+            copied.or_else(|| message::again(parts, target, frame, operation, waiter))
+        }
         Means::Registered(frame) => rdma::again(parts, target, frame, operation, waiter),
         _ => None,
     }
-}
-
-/// Carries out an operation at the edge of a target, if the memo has it as one frame and its bytes
-/// aren't reached directly.
-#[inline(never)]
-fn again_at_edge(
-    parts: &Parts,
-    target: &Target,
-    operation: &Operation<'_>,
-    waiter: Option<&Arc<Ticket>>,
-) -> Option<Progress> {
-    if !target.edges.exist() {
-        return None;
-    }
-    // An argument would be stored in front of every direct attempt.
-    let key = Key::of(parts.process().names(), target, operation)?.at_edge();
-    let action = operation.action;
-    let slot = parts.memo().at_edge(&key, action);
-    renew(parts, target, slot, key, operation.count as u64)?;
-    let prepared = slot.borrow();
-    let Means::Frame(frame) = prepared.if_key(&key)? else { return None };
-    // The full check of the first direct operation notes how others go directly.
-    if target.reaches(frame.bytes(target, operation.displacement)?) {
-        return None;
-    }
-    let progress = message::again(parts, target, frame, operation, waiter)?;
-    if !progress.is_done() {
-        // The operation is under way. The call that completes it returns the error.
-        let _ = await_turn(parts, target, action);
-    }
-    Some(progress)
 }
 
 /// Makes sure that an operation that the memo has as one frame has this number of elements.

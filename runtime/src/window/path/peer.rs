@@ -1,0 +1,97 @@
+//! Puts and gets that the system copies to or from the private memory of a like rank of this host
+//! (process_vm_readv and process_vm_writev). The target takes no part, and may compute meanwhile.
+//! They are done when their call returns.
+//!
+//! Shorter ones, and those of short runs, go by mailbox or message. So does what the system doesn't
+//! copy: see [`longshore_transport::peer_memory`].
+
+use longshore_transport::Access;
+
+use super::Progress;
+use crate::error::Result;
+use crate::memory::Side;
+use crate::window::memo::Frame;
+use crate::window::operation::{Action, Checked, Operation};
+use crate::window::parts::Parts;
+use crate::window::peers::Target;
+
+/// The least length in bytes. A system call takes longer than a message of fewer (docs/tuning.md,
+/// "Copies by the system").
+const LONG: u64 = 2 << 10;
+
+/// The least average length of runs. The system finds the page of each (docs/tuning.md, "Copies by
+/// the system").
+const DENSE: u64 = 512;
+
+/// Does a put or get by a copy of the system, if that pays and is possible. Otherwise nothing is
+/// done, or the target has some of the bytes already.
+pub(super) fn carry_out(parts: &Parts, checked: &Checked<'_>) -> Result<bool> {
+    let (process, target) = (parts.process(), checked.target);
+    let (Some(access), Some(address), Some(side)) =
+        (access(checked.action), target.address(), checked.near())
+    else {
+        return Ok(false);
+    };
+    let (near, count) = (side.elements.datatype.native(), side.elements.count);
+    let len = near.stream_length(count)?;
+    let most = usize::try_from(len / DENSE).unwrap_or(usize::MAX);
+    if len < LONG || !may_go(parts, target) {
+        return Ok(false);
+    }
+    let far = checked.target_type.with_native(&process.me().architecture, |far| {
+        Ok(if far.is_all_copy() { far.runs(checked.count, most) } else { None })
+    })?;
+    let near = if near.is_all_copy() { near.runs(count, most) } else { None };
+    let (Some(far), Some(near)) = (far, near) else { return Ok(false) };
+    let place = |(at, len): (i64, u64)| {
+        Some((address.checked_add_signed(checked.base.checked_add(at)?)?, len))
+    };
+    let Some(far) = far.into_iter().map(place).collect::<Option<Vec<_>>>() else {
+        return Ok(false);
+    };
+    let near = Side { span: side.elements.span, runs: &near };
+    Ok(near.exchange(process.peer_memory(), target.peer, access, &far))
+}
+
+/// Carries out a put or get that the memo knows as one frame.
+pub(super) fn again(
+    parts: &Parts,
+    target: &Target,
+    frame: &Frame,
+    operation: &Operation<'_>,
+) -> Option<Progress> {
+    if frame.len < LONG {
+        return None;
+    }
+    let (access, address) = (access(operation.action)?, target.address()?);
+    let (start, end) = frame.bytes(target, operation.displacement)?;
+    let (is_one, span) = ((end - start) as u64 == frame.len, operation.moved()?.span);
+    if !is_one || !frame.is_memory(span) || !may_go(parts, target) {
+        return None;
+    }
+    let near = Side { span, runs: &[(frame.first, frame.len)] };
+    let far = [(address.checked_add_signed(start)?, frame.len)];
+    let memory = parts.process().peer_memory();
+    if !near.exchange(memory, target.peer, access, &far) {
+        return None;
+    }
+    if let Some(counter) = operation.notify {
+        // The memo knows only operations whose counter the window has.
+        parts.peers().control().notify(target.rank, counter as u16);
+    }
+    Some(Progress::Copied)
+}
+
+/// When the job ends, operations are given up.
+fn may_go(parts: &Parts, target: &Target) -> bool {
+    let process = parts.process();
+    process.peer_memory().is_reachable(target.peer) && process.check_job().is_ok()
+}
+
+fn access(action: Action) -> Option<Access> {
+    match action {
+        Action::Put => Some(Access::Write),
+        Action::Get => Some(Access::Read),
+        _ => None,
+    }
+}

@@ -1,0 +1,267 @@
+//! The private memory of the other processes of this host, which the system copies.
+//!
+//! A copy by process_vm_readv or process_vm_writev needs nothing of its peer, which may compute
+//! meanwhile. The system may refuse it: to other users, in other namespaces, in containers, and
+//! where a security module or an emulator says so. No rule tells when. So each process tries it
+//! once with each peer, on a word whose value the peer has published in the segment.
+//!
+//! ```text
+//!     peer                                     this process
+//!     a word of its own memory = random
+//!     value, address, pid --- release --->     pid isn't 0: acquire
+//!                                              reads the word at the address by process_vm_readv
+//!                                              it has the value: the peer's memory can be copied
+//! ```
+//!
+//! A pid names another process of the same user, or none, once the peer has died and its parent has
+//! taken notice. So a copy counts only if the peer lives before and after it.
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::ffi::c_void;
+use std::hash::{BuildHasher, Hasher};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::Access;
+use crate::segment::Segment;
+
+/// The word that peers read to try whether they may. Its value is random, and 0 before it is known.
+static WORD: AtomicU64 = AtomicU64::new(0);
+
+/// The most runs of a system call on each side (IOV_MAX).
+const RUNS: usize = 1024;
+
+/// A run of bytes of this process.
+pub type NearRun = (NonNull<u8>, usize);
+
+/// The private memory of the other processes of this host, for one rank.
+#[derive(Debug)]
+pub struct PeerMemory {
+    segment: Segment,
+    /// The peers that were tried: the process of each, or `None` if the system refuses it.
+    tried: Mutex<HashMap<u32, Option<libc::pid_t>>>,
+}
+
+impl PeerMemory {
+    /// Publishes where this process has its word. The segment's handle must be a rank's.
+    pub fn new(segment: &Segment) -> PeerMemory {
+        if let Some(block) = segment.rank().and_then(|rank| segment.block(rank)) {
+            allow_siblings();
+            block.beacon.publish(std::process::id(), WORD.as_ptr().addr() as u64, value());
+        }
+        PeerMemory { segment: segment.clone(), tried: Mutex::default() }
+    }
+
+    /// Whether the system copies the memory of a peer. The first call for a peer tries it.
+    pub fn is_reachable(&self, peer: u32) -> bool {
+        self.process(peer).is_some()
+    }
+
+    fn process(&self, peer: u32) -> Option<libc::pid_t> {
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        *tried.entry(peer).or_insert_with(|| self.try_out(peer))
+    }
+
+    /// Reads a peer's word.
+    fn try_out(&self, peer: u32) -> Option<libc::pid_t> {
+        let (pid, address, value) = self.segment.block(peer)?.beacon.read()?;
+        let (pid, mut word) = (libc::pid_t::try_from(pid).ok()?, 0u64);
+        let near = [(NonNull::from(&mut word).cast(), size_of::<u64>())];
+        // SAFETY: the word is this function's own.
+        let outcome = unsafe { copy(pid, Access::Read, &near, &[(address, 8)]) };
+        (outcome.is_ok() && word == value).then_some(pid)
+    }
+
+    /// Reads runs of a peer's memory, given by address and length, into runs of this process, or
+    /// writes them. The runs of both sides have the same number of bytes in all.
+    ///
+    /// Returns false if the system didn't copy all bytes, or the peer is gone. It may have copied
+    /// some then.
+    ///
+    /// # Safety
+    /// The near runs are memory that this process may read for a write, and write for a read, until
+    /// the call returns. Nobody writes them meanwhile, and for a read nobody reads them.
+    pub unsafe fn copy(
+        &self,
+        peer: u32,
+        access: Access,
+        near: &[NearRun],
+        far: &[(u64, u64)],
+    ) -> bool {
+        let is_alive = || !self.segment.rank_state(peer).is_gone();
+        let Some(pid) = self.process(peer).filter(|_| is_alive()) else { return false };
+        // SAFETY: as the caller promises.
+        match unsafe { copy(pid, access, near, far) } {
+            Ok(()) => is_alive(),
+            Err(errno) => {
+                // A peer may end the permission. Memory that can't be copied says nothing of other
+                // memory of the same peer.
+                if errno != libc::EFAULT {
+                    let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+                    tried.insert(peer, None);
+                }
+                false
+            }
+        }
+    }
+}
+
+/// The value of this process's word.
+fn value() -> u64 {
+    static ONCE: OnceLock<u64> = OnceLock::new();
+    *ONCE.get_or_init(|| {
+        let value = RandomState::new().build_hasher().finish() | 1;
+        WORD.store(value, Ordering::Relaxed);
+        value
+    })
+}
+
+/// Where Yama restricts such copies to ancestors, lets this process's parent and all of that one's
+/// descendants make them: the other ranks, if the launcher has started this one.
+fn allow_siblings() {
+    // SAFETY: the call changes no memory. Without Yama it fails, and isn't needed.
+    unsafe {
+        libc::prctl(libc::PR_SET_PTRACER, libc::getppid() as libc::c_ulong);
+    }
+}
+
+/// Copies all bytes, or returns the number of the error.
+///
+/// # Safety
+/// As [`PeerMemory::copy`].
+unsafe fn copy(
+    pid: libc::pid_t,
+    access: Access,
+    near: &[NearRun],
+    far: &[(u64, u64)],
+) -> Result<(), i32> {
+    let near = near.iter().map(|&(start, len)| run(start.as_ptr().cast(), len));
+    let mut near: Vec<_> = near.collect();
+    let far = far.iter().map(|&(address, len)| {
+        let (address, len) = (usize::try_from(address).ok()?, usize::try_from(len).ok()?);
+        // An address of the other process, which isn't dereferenced here.
+        Some(run(std::ptr::without_provenance_mut(address), len))
+    });
+    let mut far: Vec<_> = far.collect::<Option<_>>().ok_or(libc::EFAULT)?;
+    let (mut near, mut far) = (&mut near[..], &mut far[..]);
+    while !near.is_empty() && !far.is_empty() {
+        let (ours, theirs) = (near.len().min(RUNS) as _, far.len().min(RUNS) as _);
+        // SAFETY: both are arrays of this many runs. The near runs are memory that may be accessed
+        // so, as the caller promises.
+        let copied = unsafe {
+            match access {
+                Access::Read => {
+                    libc::process_vm_readv(pid, near.as_ptr(), ours, far.as_ptr(), theirs, 0)
+                }
+                Access::Write => {
+                    libc::process_vm_writev(pid, near.as_ptr(), ours, far.as_ptr(), theirs, 0)
+                }
+            }
+        };
+        match usize::try_from(copied) {
+            Ok(0) => return Err(libc::EFAULT),
+            Ok(bytes) => {
+                near = advance(near, bytes);
+                far = advance(far, bytes);
+            }
+            Err(_) => match std::io::Error::last_os_error().raw_os_error() {
+                Some(libc::EINTR) => {}
+                errno => return Err(errno.unwrap_or(libc::EFAULT)),
+            },
+        }
+    }
+    Ok(())
+}
+
+fn run(start: *mut c_void, len: usize) -> libc::iovec {
+    libc::iovec { iov_base: start, iov_len: len }
+}
+
+/// Leaves out the first bytes of runs.
+fn advance(mut runs: &mut [libc::iovec], mut bytes: usize) -> &mut [libc::iovec] {
+    while let Some(first) = runs.first_mut() {
+        let whole = first.iov_len;
+        if bytes < whole {
+            *first = run(first.iov_base.wrapping_byte_add(bytes), whole - bytes);
+            break;
+        }
+        bytes -= whole;
+        runs = &mut runs[1..];
+    }
+    runs
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::RankState;
+
+    fn pair() -> (Segment, PeerMemory) {
+        let segment = Segment::create(2).unwrap();
+        let ranks = [0, 1].map(|rank| segment.as_rank(rank).unwrap());
+        ranks[1].mark(1, RankState::Alive);
+        PeerMemory::new(&ranks[1]);
+        let memory = PeerMemory::new(&ranks[0]);
+        (segment, memory)
+    }
+
+    fn far(bytes: &mut [u8], parts: &[(usize, usize)]) -> Vec<(u64, u64)> {
+        let start = bytes.as_mut_ptr().addr();
+        parts.iter().map(|&(at, len)| ((start + at) as u64, len as u64)).collect()
+    }
+
+    fn near(bytes: &mut [u8], parts: &[(usize, usize)]) -> Vec<NearRun> {
+        let start = NonNull::new(bytes.as_mut_ptr()).unwrap();
+        // SAFETY: the parts are in the array.
+        parts.iter().map(|&(at, len)| (unsafe { start.add(at) }, len)).collect()
+    }
+
+    /// A process may copy its own memory by these calls, so both ranks are in this one.
+    #[test]
+    fn runs_of_different_lengths_are_copied_in_their_order() {
+        let (_segment, memory) = pair();
+        assert!(memory.is_reachable(1));
+        let (mut ours, mut theirs): (Vec<u8>, _) = ((0..100).collect(), vec![0u8; 100]);
+        let to = far(&mut theirs, &[(50, 3), (0, 7), (20, 10)]);
+        let from = near(&mut ours, &[(0, 10), (90, 10)]);
+        // SAFETY: both arrays are this test's own.
+        assert!(unsafe { memory.copy(1, Access::Write, &from, &to) });
+        assert_eq!((&theirs[50..53], &theirs[..7]), (&[0, 1, 2][..], &[3, 4, 5, 6, 7, 8, 9][..]));
+        assert_eq!(theirs[20..30], ours[90..100]);
+        let back = near(&mut ours, &[(40, 20)]);
+        // SAFETY: as above.
+        assert!(unsafe { memory.copy(1, Access::Read, &back, &to) });
+        assert_eq!((&ours[40..43], &ours[50..60]), (&[0, 1, 2][..], &theirs[20..30]));
+    }
+
+    #[test]
+    fn more_runs_than_the_system_takes_at_a_time_are_copied() {
+        let (_segment, memory) = pair();
+        let len = 5 * RUNS;
+        let (mut ours, mut theirs) = (vec![7u8; len], vec![0u8; 2 * len]);
+        let every: Vec<_> = (0..len).map(|at| (2 * at, 1)).collect();
+        let (from, to) = (near(&mut ours, &[(0, len)]), far(&mut theirs, &every));
+        // SAFETY: both arrays are this test's own.
+        assert!(unsafe { memory.copy(1, Access::Write, &from, &to) });
+        assert!(theirs.chunks(2).all(|pair| pair == [7, 0]));
+    }
+
+    #[test]
+    fn what_cannot_be_copied_is_refused_and_other_memory_is_not() {
+        let (segment, memory) = pair();
+        let (mut ours, mut theirs) = (vec![1u8; 8], vec![0u8; 8]);
+        let from = near(&mut ours, &[(0, 8)]);
+        // SAFETY: the array is this test's own. Nothing is mapped at the other address.
+        assert!(!unsafe { memory.copy(1, Access::Write, &from, &[(4096, 8)]) });
+        let to = far(&mut theirs, &[(0, 8)]);
+        // SAFETY: both arrays are this test's own.
+        assert!(unsafe { memory.copy(1, Access::Write, &from, &to) });
+        segment.mark(1, RankState::Finalized);
+        // SAFETY: as above.
+        assert!(!unsafe { memory.copy(1, Access::Write, &from, &to) });
+        assert!(!memory.is_reachable(7));
+    }
+}
