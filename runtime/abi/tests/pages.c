@@ -327,6 +327,65 @@ static void computing(void) {
   free(in);
 }
 
+/* Attached memory, of the program's own and of MPI_Alloc_mem, of a rank that makes no call. Of the
+   latter any operation reaches it. */
+static void attached(void) {
+  MPI_Win win;
+  long *memory, *out = malloc(BYTES), *in = malloc(BYTES);
+  for (long i = 0; i < COUNT; i++)
+    out[i] = i;
+  OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+  OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+  for (int allocates = 0; allocates < 2; allocates++) {
+    if (allocates)
+      OK(MPI_Alloc_mem(BYTES, MPI_INFO_NULL, &memory));
+    else
+      memory = malloc(BYTES);
+    memset(memory, -1, BYTES);
+    volatile long *seen = memory;
+    MPI_Aint place = 0;
+    OK(MPI_Win_attach(win, memory, BYTES));
+    OK(MPI_Get_address(memory, &place));
+    OK(MPI_Bcast(&place, 1, MPI_AINT, size > 1, MPI_COMM_WORLD));
+    meet(win);
+    if (me == 0 && size > 1) {
+      OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
+      OK(MPI_Put(out, COUNT - 2, MPI_LONG, 1, place + 8, COUNT - 2, MPI_LONG, win));
+      OK(MPI_Win_flush(1, win));
+      OK(MPI_Get(in, COUNT - 1, MPI_LONG, 1, place, COUNT - 1, MPI_LONG, win));
+      OK(MPI_Win_flush(1, win));
+      CHECK(in[0] == -1 && memcmp(in + 1, out, BYTES - 2 * sizeof(long)) == 0);
+      if (allocates) {
+        OK(MPI_Accumulate(out + 1, 1, MPI_LONG, 1, place, 1, MPI_LONG, MPI_SUM, win));
+        OK(MPI_Win_flush(1, win));
+      }
+      OK(MPI_Put(out + 7, COUNT / 2, MPI_LONG, 1, place + COUNT / 2 * (MPI_Aint)sizeof(long), COUNT / 2, MPI_LONG, win));
+      OK(MPI_Win_unlock(1, win));
+    }
+    if (me == 1) {
+      while (seen[COUNT - 2] != COUNT / 2 - 1 + 7)
+        ;
+      CHECK(!allocates || memory[0] == 0);
+    }
+    meet(win);
+    OK(MPI_Win_detach(win, memory));
+    meet(win);
+    if (me == 0 && size > 1) {
+      OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
+      OK(MPI_Put(out, COUNT / 2, MPI_LONG, 1, place, COUNT / 2, MPI_LONG, win));
+      FAILS(MPI_ERR_RMA_RANGE, MPI_Win_unlock(1, win));
+    }
+    meet(win);
+    if (allocates)
+      OK(MPI_Free_mem(memory));
+    else
+      free(memory);
+  }
+  OK(MPI_Win_free(&win));
+  free(out);
+  free(in);
+}
+
 /* Operations of every kind, again and again, short and long. */
 static void mixed(void) {
   enum { LONGS = 2000 };
@@ -388,8 +447,10 @@ int main(int argc, char **argv) {
   forked();
   sparse();
   many();
-  if (copies())
+  if (copies()) {
     computing();
+    attached();
+  }
   mixed();
   return end();
 }

@@ -352,7 +352,7 @@ impl Core {
         if !is_enclosed {
             self.note_pointer()?;
         }
-        self.parts.memory().attach(memory, is_enclosed)
+        self.parts.memory().attach(self.parts.process(), memory, is_enclosed)
     }
 
     /// Ends an attachment, when no operation holds its memory any more.

@@ -1,5 +1,5 @@
 //! The directory of a dynamic window: a table of each rank, by which like ranks access its
-//! attachments directly. It is in the segment.
+//! attachments directly, or by copies of the system. It is in the segment.
 //!
 //! ```text
 //!    0  version u32      odd while the entries change
@@ -8,7 +8,8 @@
 //!  128  entries[count]   number u64   start u64   len u64   offset u64
 //! ```
 //!
-//! An entry has the addresses of an attachment and the offset of its bytes in the segment. Words
+//! An entry has the addresses of an attachment and the offset of its bytes in the segment; offset 0
+//! says that they lie in the private memory of the table's owner, at these addresses. Words
 //! are little-endian. Each number of 64 bits is two words of 32, its low half first, since not
 //! every machine has wider atomics; the version says whether the halves belong together.
 //!
@@ -40,19 +41,22 @@ const ENTRY_BYTES: usize = 32;
 /// The most attachments in a table. An origin reads all of them after a change.
 const MAX_ENTRIES: usize = 510;
 
+/// The offset in an entry of private memory: no range of the segment begins there.
+pub(super) const PRIVATE: u64 = 0;
+
 /// The table of one rank.
 pub(super) struct Directory {
     memory: Mapping,
 }
 
-/// An attachment whose bytes lie in the segment.
+/// An attachment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub number: u64,
     /// The attachment's first address.
     pub start: u64,
     pub len: u64,
-    /// The offset of its bytes in the segment.
+    /// The offset of its bytes in the segment; [`PRIVATE`] where they don't lie there.
     pub offset: u64,
 }
 
@@ -122,13 +126,16 @@ impl Directory {
         }
     }
 
-    /// Removes an attachment. Ends with a full barrier.
-    pub(super) fn remove(&self, number: u64) {
+    /// Removes an attachment. Returns false if it isn't in the table. Otherwise this ends with a
+    /// full barrier.
+    pub(super) fn remove(&self, number: u64) -> bool {
         let count = self.count();
-        if let Some(at) = (0..count).find(|&at| self.entry(at).number == number) {
-            self.change(count - 1, || self.set_entry(at, self.entry(count - 1)));
-        }
+        let Some(at) = (0..count).find(|&at| self.entry(at).number == number) else {
+            return false;
+        };
+        self.change(count - 1, || self.set_entry(at, self.entry(count - 1)));
         full_barrier();
+        true
     }
 
     /// A version that isn't changing, and its entries by their start. `None` if the owner never
@@ -230,6 +237,20 @@ impl Reading {
         }
     }
 
+    /// Whether these addresses are in an attachment in the owner's private memory, which stays
+    /// attached until the turn ends.
+    pub(super) fn is_private(&self, _turn: &Turn<'_>, (start, end): (u64, u64)) -> bool {
+        let is_current = self.version.get() == Some(self.directory.version());
+        if !is_current && self.read().is_none() {
+            return false;
+        }
+        let entries = self.entries.borrow();
+        let after = entries.partition_point(|mapped| mapped.entry.start <= start);
+        let found = after.checked_sub(1).map(|at| entries[at].entry);
+        let has = |entry: Entry| end <= entry.start.saturating_add(entry.len);
+        found.is_some_and(|entry| entry.offset == PRIVATE && has(entry))
+    }
+
     #[inline(never)]
     fn look_up(&self, version: u32, address: u64) -> Option<Span> {
         if self.version.get() != Some(version) {
@@ -238,7 +259,7 @@ impl Reading {
         let entries = self.entries.borrow();
         let at = entries.partition_point(|mapped| mapped.entry.start <= address).checked_sub(1)?;
         let MappedEntry { entry: Entry { start, len, offset, .. }, memory } = &entries[at];
-        if address - start >= *len {
+        if address - start >= *len || *offset == PRIVATE {
             return None;
         }
         let memory = match memory.get() {

@@ -232,7 +232,7 @@ fn a_rank_reached_by_message_serves_peers_although_it_goes_direct() {
                 }
                 _ => {
                     let window = Window::create(world, vec![0i64], 8, &info).unwrap();
-                    assert_eq!(window.route(0).unwrap(), Route::Message);
+                    assert_eq!(window.route(0).unwrap(), Route::Peer);
                     let store = |value: i64| {
                         let value = [value];
                         let stored = window.lock(0, LockType::Exclusive, |epoch| {

@@ -125,7 +125,7 @@ pub(super) fn create<M: Memory>(
 
 /// Memory that the program points to, and its part of the segment if the program allocated it
 /// there. Other memory of the program's stays where it is.
-fn find_pointed(process: &Process, exposed: Exposed) -> (Exposed, Option<Part>) {
+pub(super) fn find_pointed(process: &Process, exposed: Exposed) -> (Exposed, Option<Part>) {
     let memory = exposed.span();
     match process.places().find(memory) {
         Some((allocation, offset)) => {

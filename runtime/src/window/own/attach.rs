@@ -10,7 +10,8 @@ use crate::job::Activity;
 use crate::memory::Exposed;
 use crate::observe::At;
 use crate::process::Process;
-use crate::window::directory::{Directory, Entry};
+use crate::window::create::find_pointed;
+use crate::window::directory::{Directory, Entry, PRIVATE};
 use crate::window::part::Part;
 use crate::window::peers::Peers;
 
@@ -37,9 +38,11 @@ impl OwnMemory {
     }
 
     /// Attaches memory. If only the window has a way to it, its bytes move into the segment, where
-    /// like ranks reach them. Returns the attachment's number and its address.
+    /// like ranks reach them. Memory that the program points to stays where it is. Returns the
+    /// attachment's number and its address.
     pub(in crate::window) fn attach(
         &self,
+        process: &Process,
         memory: Exposed,
         is_enclosed: bool,
     ) -> Result<(u64, i64)> {
@@ -47,12 +50,15 @@ impl OwnMemory {
         let directory = self.directory().filter(|directory| directory.has_room());
         let (memory, part) = match directory {
             Some(_) if is_enclosed => Part::enclose(&self.segment, memory, self.rank),
-            _ => (memory, None),
+            Some(_) => find_pointed(process, memory),
+            None => (memory, None),
         };
         let len = memory.span().len();
-        let attached = attachments.attach(Arc::new(memory), part.map(Part::range));
-        match (directory, part, &attached) {
-            (Some(directory), Some(Part { offset, .. }), &Ok((number, address))) => {
+        let own = part.filter(|_| is_enclosed);
+        let attached = attachments.attach(Arc::new(memory), own.map(Part::range));
+        match (directory, own, &attached) {
+            (Some(directory), _, &Ok((number, address))) => {
+                let offset = part.map_or(PRIVATE, |part| part.offset);
                 directory.add(Entry { number, start: address as u64, len, offset });
             }
             (_, Some(part), Err(_)) => {
@@ -75,11 +81,8 @@ impl OwnMemory {
         let detached = self.attachable("detach")?.detach(number);
         let (memory, range) = detached.ok_or(ErrorKind::Detached)?;
         let mut memory = Some(memory);
-        let mut turns = match (self.directory(), range) {
-            (Some(directory), Some(_)) => {
-                directory.remove(number);
-                self.open_turns(peers)?
-            }
+        let mut turns = match self.directory() {
+            Some(directory) if directory.remove(number) => self.open_turns(peers)?,
             _ => Vec::new(),
         };
         let mut release = || {

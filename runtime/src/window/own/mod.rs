@@ -175,18 +175,37 @@ impl OwnMemory {
     /// Displacements in it are addresses.
     pub(super) fn reach_address(&self, target: &Target, address: i64) -> Option<Reached<'_>> {
         let directory = self.dynamic.as_ref()?.directory.as_ref()?;
-        let reading = match (target.reading.get(), target.location) {
-            (Some(reading), _) => reading,
-            (None, Location::Directory(offset)) => {
-                // A directory that can't be mapped is left to messages.
-                let reading = Reading::new(&self.segment, offset).ok()?;
-                target.reading.get_or_init(|| reading)
-            }
-            _ => return None,
-        };
+        let reading = self.reading(target)?;
         let turn = directory.turn();
         let span = reading.find(&turn, u64::try_from(address).ok()?)?;
         Some(Reached { span, _turn: Some(turn) })
+    }
+
+    /// A turn in which these addresses of a target are in its private memory, and attached. `None`
+    /// where they aren't, or messages reach them.
+    pub(super) fn reach_private(
+        &self,
+        target: &Target,
+        (start, end): (i128, i128),
+    ) -> Option<Turn<'_>> {
+        let directory = self.dynamic.as_ref()?.directory.as_ref()?;
+        let bytes = (u64::try_from(start).ok()?, u64::try_from(end).ok()?);
+        let reading = self.reading(target)?;
+        let turn = directory.turn();
+        reading.is_private(&turn, bytes).then_some(turn)
+    }
+
+    /// A target's directory, opened on first use.
+    fn reading<'a>(&self, target: &'a Target) -> Option<&'a Reading> {
+        match (target.reading.get(), target.location) {
+            (Some(reading), _) => Some(reading),
+            (None, Location::Directory(offset)) => {
+                // A directory that can't be mapped is left to messages.
+                let reading = Reading::new(&self.segment, offset).ok()?;
+                Some(target.reading.get_or_init(|| reading))
+            }
+            _ => None,
+        }
     }
 
     /// A directly reached target's memory, mapped on first use.

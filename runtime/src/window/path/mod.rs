@@ -69,16 +69,15 @@ pub(super) fn carry_out(
                 }
                 return Ok(done);
             }
-        }
-        Route::Peer => {
             if peer::carry_out(parts, &checked)? {
-                note(parts, &checked, key, Means::Frame);
-                if let Some(counter) = checked.notify {
-                    parts.peers().control().notify(checked.target.rank, counter);
-                }
                 return Ok(Progress::Copied);
             }
+        }
+        Route::Peer => {
             note(parts, &checked, key, Means::Frame);
+            if peer::carry_out(parts, &checked)? {
+                return Ok(Progress::Copied);
+            }
         }
         Route::Rdma => {
             note(parts, &checked, key, Means::Registered);

@@ -27,9 +27,7 @@ const DENSE: u64 = 512;
 /// done, or the target has some of the bytes already.
 pub(super) fn carry_out(parts: &Parts, checked: &Checked<'_>) -> Result<bool> {
     let (process, target) = (parts.process(), checked.target);
-    let (Some(access), Some(address), Some(side)) =
-        (access(checked.action), target.address(), checked.near())
-    else {
+    let (Some(access), Some(side)) = (access(checked.action), checked.near()) else {
         return Ok(false);
     };
     let (near, count) = (side.elements.datatype.native(), side.elements.count);
@@ -43,6 +41,14 @@ pub(super) fn carry_out(parts: &Parts, checked: &Checked<'_>) -> Result<bool> {
     })?;
     let near = if near.is_all_copy() { near.runs(count, most) } else { None };
     let (Some(far), Some(near)) = (far, near) else { return Ok(false) };
+    let (address, _turn) = match target.address() {
+        Some(address) => (address, None),
+        // Displacements in a dynamic window are addresses.
+        None => match parts.memory().reach_private(target, checked.bytes) {
+            Some(turn) => (0, Some(turn)),
+            None => return Ok(false),
+        },
+    };
     let place = |(at, len): (i64, u64)| {
         Some((address.checked_add_signed(checked.base.checked_add(at)?)?, len))
     };
@@ -50,7 +56,13 @@ pub(super) fn carry_out(parts: &Parts, checked: &Checked<'_>) -> Result<bool> {
         return Ok(false);
     };
     let near = Side { span: side.elements.span, runs: &near };
-    Ok(near.exchange(process.peer_memory(), target.peer, access, &far))
+    if !near.exchange(process.peer_memory(), target.peer, access, &far) {
+        return Ok(false);
+    }
+    if let Some(counter) = checked.notify {
+        parts.peers().control().notify(target.rank, counter);
+    }
+    Ok(true)
 }
 
 /// Carries out a put or get that the memo knows as one frame.
