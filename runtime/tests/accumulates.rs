@@ -339,6 +339,66 @@ fn pairs_are_elements_of_windows_and_of_reductions() {
     });
 }
 
+/// Checks that MAX and MIN of no greater values leave the operands at the target, by each call in
+/// turn, and that those which fetch return the values that were held.
+fn ordered<T: Element + PartialEq + std::fmt::Debug>(rank: &Rank, held: [T; 3], operands: [T; 3]) {
+    let world = rank.world();
+    let (me, datatype) = (world.rank(), rank.type_of::<T>().unwrap());
+    let unit = datatype.extent();
+    let mut window = Window::allocate(world, 99 * unit, unit, &Info::default()).unwrap();
+    // Enough elements for the loops over four registers, over one, and over what remains.
+    let of = |three: [T; 3]| Vec::from_iter(three.into_iter().cycle().take(99));
+    let text = |values: &[T]| format!("{values:?}");
+    for op in [Op::Max, Op::Min] {
+        for call in 0..3 {
+            window.fence(|_| Ok(())).unwrap();
+            if me == 1 {
+                window.write(0, &of(held)).unwrap();
+            }
+            let (many, mut old, mut taken) = (of(operands), of(operands), operands);
+            window
+                .fence(|epoch| match call {
+                    _ if me != 0 => Ok(()),
+                    0 => epoch.accumulate(&many, 1, 0, 99, &datatype, op),
+                    1 => epoch.get_accumulate(&many, &mut old, 1, 0, 99, &datatype, op),
+                    _ => (0..3).try_for_each(|at| {
+                        taken[at] = epoch.fetch_and_op(operands[at], 1, at as i64, op)?.wait()?;
+                        Ok(())
+                    }),
+                })
+                .unwrap();
+            let old_values = if me == 0 && call == 1 { held } else { operands };
+            let taken_values = if me == 0 && call == 2 { held } else { operands };
+            assert_eq!(text(&old), text(&of(old_values)));
+            assert_eq!(text(&taken), text(&taken_values));
+            if me == 1 {
+                let mut found = of(held);
+                window.read(0, &mut found).unwrap();
+                let (changed, rest) = found.split_at(if call < 2 { 99 } else { 3 });
+                assert_eq!(text(changed), text(&many[..changed.len()]), "{op:?} {call}");
+                assert_eq!(text(rest), text(&of(held)[changed.len()..]));
+            }
+        }
+    }
+    window.free().unwrap();
+}
+
+#[test]
+fn max_and_min_keep_the_origins_value_where_no_value_is_greater() {
+    everywhere(2, |rank| {
+        for (a, b) in [(1.0, f64::NAN), (f64::NAN, 1.0), (0.0, -0.0), (-0.0, 0.0)] {
+            ordered(rank, [a, b, a], [b, a, b]);
+            let [held, operands] = [[a, b, a], [b, a, b]].map(|all| all.map(|it| it as f32));
+            ordered(rank, held, operands);
+            let [held, operands] = [[a, b, a], [b, a, b]].map(|all| all.map(f16::from_f64));
+            ordered(rank, held, operands);
+        }
+        let (mut greatest, data) = ([-0.0, 1.0, f64::NAN], [0.0, f64::NAN, 1.0]);
+        rank.world().reduce_local(&data, &mut greatest, Op::Max).unwrap();
+        assert_eq!(format!("{greatest:?}"), format!("{data:?}"));
+    });
+}
+
 /// Random types at origin, result and target of unlike ranks, with operands cut into frames of many
 /// lengths.
 #[test]

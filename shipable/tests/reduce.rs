@@ -73,9 +73,9 @@ fn combine_scalar(op: Op, scalar: Scalar, operand: &[u8], there: &mut [u8]) {
         let result = match op {
             Op::Sum => a + b,
             Op::Prod => a * b,
-            Op::Max if a > b => a,
-            Op::Min if a < b => a,
-            _ => b,
+            Op::Max if b > a => b,
+            Op::Min if b < a => b,
+            _ => a,
         };
         return write_float(scalar, result, there);
     }

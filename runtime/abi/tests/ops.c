@@ -2,6 +2,7 @@
    operators, and refuse the types that they don't take (MPI-5.0 sections 6.9.2 and 12.3.4). */
 #include "check.h"
 #include <complex.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -123,6 +124,26 @@ static void arithmetic(void) {
   COMPLEX(MPI_C_DOUBLE_COMPLEX, double complex);
 }
 
+/* Comparisons that fail: the origin's value is the first operand, as MPI_Reduce_local's inbuf, and
+   remains. */
+#define UNORDERED(type, c)                                                       \
+  do {                                                                           \
+    c in_[ELEMENTS], there_[ELEMENTS];                                           \
+    memset(in_, 0, sizeof in_), memset(there_, 0, sizeof there_);                \
+    in_[0] = NAN, in_[1] = 1, in_[2] = 0;                                        \
+    there_[0] = 1, there_[1] = NAN, there_[2] = -(c)0;                           \
+    for (int op = 0; op < 2; op++) {                                             \
+      apply(type, op, in_, there_, in_, sizeof(c));                              \
+      apply(type, op, there_, in_, there_, sizeof(c));                           \
+    }                                                                            \
+  } while (0)
+
+static void unordered(void) {
+  UNORDERED(MPI_FLOAT, float);
+  UNORDERED(MPI_DOUBLE, double);
+  UNORDERED(MPI_LONG_DOUBLE, long double);
+}
+
 /* Truth values, bytes and text. */
 static void others(void) {
   bool in[ELEMENTS] = {true, false, true}, there[ELEMENTS] = {true, true, false}, due[ELEMENTS];
@@ -201,6 +222,7 @@ int main(int argc, char **argv) {
   OK(MPI_Win_allocate(1024, 1, MPI_INFO_NULL, MPI_COMM_SELF, &base, &win));
   OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
   arithmetic();
+  unordered();
   others();
   PAIRS(MPI_2INT, int);
   PAIRS(MPI_FLOAT_INT, float);

@@ -222,10 +222,10 @@ impl Communicator {
         let combine = |heard: Vec<u8>, held: &[u8]| {
             let nearer = before.take();
             before = Some(match nearer {
-                Some(nearer) => self.combined(&combining, heard.clone(), &nearer)?,
+                Some(nearer) => self.combined(&combining, &heard, nearer)?,
                 None => heard.clone(),
             });
-            whole = self.combined(&combining, heard, held)?;
+            whole = self.combined(&combining, &heard, held.to_vec())?;
             Ok(whole.clone())
         };
         self.participants(at).scan(mine, combine).await?;
@@ -329,7 +329,7 @@ impl Communicator {
             return self.inter_reduce_scatter(at, data, room, ranges, op).await;
         }
         let (combining, mine, failed) = self.operands(data, room, op);
-        let combine = |held, heard: Vec<u8>, _| self.combined(&combining, held, &heard);
+        let combine = |held: Vec<u8>, heard, _| self.combined(&combining, &held, heard);
         let total = self.participants(at).fold(mine, combine).await?;
         let blocks = match (&total, &combining.all) {
             (None, _) => Ok(Vec::new()),
@@ -380,7 +380,7 @@ impl Communicator {
             failed.map_or(Ok(()), Err)?;
             let (combining, low, failed) = self.operands(data, room, op);
             failed.map_or(Ok(()), Err)?;
-            let total = self.combined(&combining, low, &high)?;
+            let total = self.combined(&combining, &low, high)?;
             self.unpack_whole(room, &total)
         };
         self.both(data, room, made).map_err(|error| self.raised(error, "reduce_local", caller))
@@ -396,7 +396,7 @@ impl Communicator {
         op: Operator<'_>,
     ) -> Result<(Vec<u8>, Option<Error>)> {
         let (combining, mine, failed) = self.operands(data, room, op);
-        let combine = |held, heard: Vec<u8>, _| self.combined(&combining, held, &heard);
+        let combine = |held: Vec<u8>, heard, _| self.combined(&combining, &held, heard);
         let total = self.participants(at).fold(mine, combine).await?;
         Ok((total.unwrap_or_default(), failed))
     }
@@ -435,17 +435,18 @@ impl Communicator {
         }
     }
 
-    /// Combines the operands of lower ranks with those of higher ranks. If one of them is an error,
-    /// the result is the first error.
+    /// Combines the operands of lower ranks with those of higher ranks. The lower ranks' come first,
+    /// as the operands of an accumulate do. If one of them is an error, the result is the first
+    /// error.
     pub(super) fn combined(
         &self,
         combining: &Combining<'_>,
-        mut low: Vec<u8>,
-        high: &[u8],
+        low: &[u8],
+        mut high: Vec<u8>,
     ) -> Result<Vec<u8>> {
-        let (left, right) = match (open(&low), open(high)) {
-            (Err(_), _) => return Ok(low),
-            (_, Err(_)) => return Ok(high.to_vec()),
+        let (left, right) = match (open(low), open(&high)) {
+            (Err(_), _) => return Ok(low.to_vec()),
+            (_, Err(_)) => return Ok(high),
             (Ok((left, _)), Ok((right, _))) => (left, right),
         };
         if left != right || low.len() != high.len() {
@@ -457,14 +458,14 @@ impl Communicator {
         let outcome = match (&combining.by, &combining.all) {
             (Means::Predefined(reduction), _) => {
                 let elements = (low.len() - HEAD) as u64 / reduction.element().max(1);
-                let mut operands = ViewMut::new(&mut low[HEAD..]);
-                let combined = reduction.combine(View::new(&high[HEAD..]), &mut operands, elements);
-                combined.map(|()| low).map_err(Error::from)
+                let mut target = ViewMut::new(&mut high[HEAD..]);
+                let combined = reduction.combine(View::new(&low[HEAD..]), &mut target, elements);
+                combined.map(|()| high).map_err(Error::from)
             }
             (Means::User(op), Some((datatype, count))) => {
-                op.combine(self, (datatype, *count), &low, high)
+                op.combine(self, (datatype, *count), low, &high)
             }
-            _ => Ok(low),
+            _ => Ok(high),
         };
         Ok(self.seal(outcome).0)
     }

@@ -286,8 +286,10 @@ macro_rules! combine {
 }
 
 combine! {
-    Max: |operand, current| if operand > current { operand } else { current };
-    Min: |operand, current| if operand < current { operand } else { current };
+    // The operand is the first, as MPI_Reduce_local's `inbuf`: it is the result of a comparison that
+    // fails for a NaN, or for zeros of both signs.
+    Max: |operand, current| if current > operand { current } else { operand };
+    Min: |operand, current| if current < operand { current } else { operand };
     Sum: |operand, current| current.sum(operand);
     Product: |operand, current| current.product(operand);
     LogicalAnd: |operand, current| truth(operand != T::ZERO && current != T::ZERO);

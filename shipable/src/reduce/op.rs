@@ -33,10 +33,10 @@ macro_rules! operations {
 }
 
 operations! {
-    /// The maximum. Neither order holds for a NaN, so the value at the target stays: `target = if
-    /// operand > target { operand } else { target }`.
+    /// The maximum. The operand of a NaN, or of two zeros, is the result: `target = if target >
+    /// operand { target } else { operand }`.
     Max = 1, "MPI_MAX";
-    /// The minimum. A NaN on either side leaves the value at the target, as for [`Max`](Op::Max).
+    /// The minimum. If either side is a NaN, the operand is the result, as for [`Max`](Op::Max).
     Min = 2, "MPI_MIN";
     /// The sum. Integers wrap around in two's complement. Floating point rounds once, to nearest,
     /// and overflows to infinity.

@@ -75,7 +75,7 @@ fn scalar(op: Op, kind: Scalar, operand: &[u8], current: &mut [u8]) {
     let result = match op {
         Op::Max | Op::Min => {
             let wanted = if op == Op::Max { Ordering::Greater } else { Ordering::Less };
-            if compare(kind, operand, current) == Some(wanted) {
+            if compare(kind, current, operand) != Some(wanted) {
                 current.copy_from_slice(operand);
             }
             return;

@@ -150,7 +150,7 @@ impl Communicator {
     ) -> Result<(Vec<u8>, Option<Error>)> {
         let nowhere = Side { what: What::InPlace, ..data };
         let (combining, mine, failed) = self.operands(data, nowhere, op);
-        let combine = |held, heard: Vec<u8>, _| self.combined(&combining, held, &heard);
+        let combine = |held: Vec<u8>, heard, _| self.combined(&combining, &held, heard);
         let own = self.among(at, self.group(), self.rank() as u32);
         Ok((own.fold(mine, combine).await?.unwrap_or_default(), failed))
     }
