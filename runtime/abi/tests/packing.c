@@ -126,6 +126,17 @@ static void external(void) {
   real_back = value_back = 0;
   OK(MPI_Unpack_external_c("external32", buffer, 14, &position, &value_back, 1, MPI_INT));
   CHECK(position == 4 && value_back == 5);
+  /* Logicals of one width keep their bits: a .TRUE. that another compiler writes stays what it is. */
+  int logical = -1, logical_back = 0;
+  unsigned char truth = 5, truth_back = 0;
+  at = 0;
+  OK(MPI_Pack_external("external32", &logical, 1, MPI_LOGICAL, buffer, sizeof buffer, &at));
+  OK(MPI_Pack_external("external32", &truth, 1, MPI_C_BOOL, buffer, sizeof buffer, &at));
+  CHECK(at == 5 && !memcmp(buffer, "\xff\xff\xff\xff\5", 5));
+  at = 0;
+  OK(MPI_Unpack_external("external32", buffer, 5, &at, &logical_back, 1, MPI_LOGICAL));
+  OK(MPI_Unpack_external("external32", buffer, 5, &at, &truth_back, 1, MPI_C_BOOL));
+  CHECK(at == 5 && logical_back == -1 && truth_back == 5);
   /* Sizes of external32, which aren't those of C. */
   struct { MPI_Datatype type; int bytes; } sizes[] = {
       {MPI_CHAR, 1}, {MPI_SHORT, 2}, {MPI_INT, 4}, {MPI_LONG, 4}, {MPI_LONG_LONG, 8}, {MPI_FLOAT, 4},

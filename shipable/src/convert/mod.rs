@@ -46,7 +46,8 @@ pub enum Conversion {
     },
     /// Integers and characters of another width, sign or byte order.
     Resize(Ends),
-    /// Logicals. Any nonzero value is true, and true is written in the target's representation.
+    /// Logicals of another width, or with another `.TRUE.`. Any nonzero value is true, and true is
+    /// written in the target's representation. Between other logicals the bits stay.
     Logical(Ends),
     /// Floating point of another format.
     Refloat(Ends),

@@ -118,6 +118,18 @@ fn nonzero_logicals_are_written_as_the_targets_true() {
 }
 
 #[test]
+fn logicals_of_one_width_and_one_true_keep_their_bits() {
+    let logical = |size, order| scalar(Value::Logical { truth: 1 }, size, order);
+    let (little, big) = (logical(4, Little), logical(4, Big));
+    // A .TRUE. of another compiler, and a `_Bool` that C doesn't define.
+    assert_eq!(applied(little, big, &[0xff; 4]), Ok(vec![0xff; 4]));
+    assert_eq!(applied(little, big, &[0, 2, 0, 0]), Ok(vec![0, 0, 2, 0]));
+    assert_eq!(applied(logical(1, Little), logical(1, Big), &[5]), Ok(vec![5]));
+    // No width but the destination's decides.
+    assert_eq!(applied(logical(8, Little), big, &[0xff; 8]), Ok(vec![0, 0, 0, 1]));
+}
+
+#[test]
 fn wide_characters_fit_or_are_refused() {
     let (narrow, wide) = (scalar(Value::Wide, 2, Little), scalar(Value::Wide, 4, Big));
     assert_eq!(applied(narrow, wide, &[0xff, 0xff]), Ok(vec![0, 0, 0xff, 0xff]));
