@@ -151,6 +151,8 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use flavor::{Flavor, Model};
 pub use given::Given;
 pub use group::{Comparison, Group, PROC_NULL};
+#[doc(hidden)]
+pub use longshore_transport::MemoryLimit;
 pub use memory::Memory;
 pub use object::{Cacheable, Callbacks, ErrorHandler, Holder, Keyval, Outcome};
 pub use origin::{Destination, IN_PLACE, InPlace, Origin, RankMemory, RankMemoryMut};

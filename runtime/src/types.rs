@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::object::{Cacheable, Card, Names, attributes, sealed};
 
 pub use elements::ElementType;
-pub(crate) use elements::Elements;
+pub(crate) use elements::{Elements, LeafKey, key_of};
 
 /// A committed datatype of a rank (MPI-5.0 section 5.1.9), made by
 /// [`Rank::commit`](crate::Rank::commit).

@@ -46,6 +46,6 @@ pub use link::{Doorbell, Frame, FrameMut, Link};
 pub use peer_memory::PeerMemory;
 pub use rdma::{Access, Rdma, Registration, RemoteMemory, Transfer};
 pub use segment::{
-    CallSlot, Cause, GRANULE, JobState, Journal, Mapping, Note, OpenCalls, Range, RankState,
-    Segment, SegmentError,
+    CallSlot, Cause, GRANULE, JobState, Journal, Mapping, MemoryLimit, Note, OpenCalls, Range,
+    RankState, Segment, SegmentError,
 };

@@ -5,14 +5,14 @@
 //! kind, or of another. A slot is taken again only after many others.
 #![allow(unsafe_code)]
 
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed};
 use std::collections::VecDeque;
 use std::mem::size_of;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use longshore::Class;
+use longshore::{Class, MemoryLimit};
 
 use crate::fault::{Fault, Result};
 use crate::raw::PREDEFINED;
@@ -81,21 +81,28 @@ struct Free {
 static FREE: Mutex<Free> = Mutex::new(Free { freed: VecDeque::new(), next: 0 });
 
 /// The slots. They are made with the first object.
-fn slots() -> &'static [Slot] {
+fn slots() -> Result<&'static [Slot]> {
     static MADE: OnceLock<&'static [Slot]> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let layout = Layout::array::<Slot>(SLOTS).unwrap_or(Layout::new::<Slot>());
-        // SAFETY: the layout has a size. All zero is a slot without an object.
-        let made = unsafe {
-            let start = alloc_zeroed(layout).cast::<Slot>();
-            if start.is_null() {
-                handle_alloc_error(layout);
-            }
-            std::slice::from_raw_parts(start, SLOTS)
-        };
-        BASE.store(made.as_ptr().addr(), Ordering::Release);
-        made
-    })
+    if let Some(made) = MADE.get() {
+        return Ok(made);
+    }
+    let _making = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(made) = MADE.get() {
+        return Ok(made);
+    }
+    let layout = Layout::array::<Slot>(SLOTS).unwrap_or(Layout::new::<Slot>());
+    // SAFETY: the layout has a size. All zero is a slot without an object.
+    let made = unsafe {
+        let start = alloc_zeroed(layout).cast::<Slot>();
+        if start.is_null() {
+            let (bytes, limit) = (layout.size(), MemoryLimit::find());
+            let what = format!("{bytes} bytes for handles can't be allocated: {limit}");
+            return Err(Fault::new(Class::NoMem, what));
+        }
+        std::slice::from_raw_parts(start, SLOTS)
+    };
+    BASE.store(made.as_ptr().addr(), Ordering::Release);
+    Ok(MADE.get_or_init(|| made))
 }
 
 /// The bits of a slot's distance from the first slot.
@@ -130,15 +137,14 @@ pub fn to_int(handle: Handle) -> i32 {
 
 /// The handle of an integer of [`to_int`].
 pub fn from_int(number: i32) -> Handle {
-    match usize::try_from(number).ok().and_then(|number| number.checked_sub(PREDEFINED)) {
-        Some(index) if index < SLOTS => handle_of(&slots()[index]),
-        _ => Handle::predefined(number as usize),
-    }
+    let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(PREDEFINED));
+    let slot = index.and_then(|index| slots().ok()?.get(index));
+    slot.map_or(Handle::predefined(number as usize), handle_of)
 }
 
 /// Gives an object a handle.
 pub fn insert<T: Object>(object: Arc<T>) -> Result<Handle> {
-    let slots = slots();
+    let slots = slots()?;
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     let index = match free.next as usize {
         next if free.freed.len() <= RESTING && next < SLOTS => {

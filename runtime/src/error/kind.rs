@@ -579,7 +579,10 @@ pub enum ErrorKind {
         ours: String,
     },
     /// There isn't enough memory for the data of a call.
-    #[error("{0} bytes for the data of a call can't be allocated: move fewer elements at a time")]
+    #[error(
+        "{0} bytes for the data of a call can't be allocated: move fewer elements at a time ({limit})",
+        limit = longshore_transport::MemoryLimit::find()
+    )]
     NoMemory(u64),
     /// An error of the program, or of another library, in the body of an epoch. See
     /// [`Error::other`](crate::Error::other).

@@ -34,7 +34,7 @@ use crate::flat;
 use crate::object::{Card, Keyval};
 use crate::process::Process;
 use crate::rank::Rank;
-use crate::types::{Compiled, ForeignType, IntoTargetType, OTHER_RANK, TargetType, Type};
+use crate::types::{Compiled, ForeignType, IntoTargetType, OTHER_RANK, TargetType, Type, key_of};
 use table::{Named, Table};
 
 /// The role of a committed type in a call, other than that of the target type.
@@ -151,7 +151,7 @@ impl Types {
         match datatype.node() {
             Node::Leaf(Leaf::Basic(basic)) => Ok(Handle::predefined(*basic)),
             Node::Leaf(kind) => {
-                let kind = *kind;
+                let kind = key_of(*kind);
                 if let Some(handle) = self.table().kinds.get(&kind) {
                     return Ok(*handle);
                 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use shipable::Datatype;
-use shipable::basic::{Basic, Leaf};
+use shipable::basic::Basic;
 use shipable::datatype::Node;
 
 use super::Handle;
 use crate::object::Card;
-use crate::types::{ForeignType, Type};
+use crate::types::{ForeignType, LeafKey, Type};
 
 /// The type of a row. A clone is another reference to the same type. The datatype is the one by
 /// which the table finds the rows of the type.
@@ -32,7 +32,7 @@ pub(super) struct Table {
     /// The predefined types that were used, compiled at their first use.
     pub(super) basics: HashMap<Basic, Type>,
     /// Fortran's parametrised types. There is one for each choice of parameters.
-    pub(super) kinds: HashMap<Leaf, Handle>,
+    pub(super) kinds: HashMap<LeafKey, Handle>,
 }
 
 impl Named {

@@ -36,13 +36,29 @@ impl ElementType {
     }
 }
 
+/// A leaf as the key of a table: its kind, then its basic type or its parameters.
+///
+/// A comparison of two leaves may load the parameters of a leaf that has none, which valgrind
+/// reports. Here every field of every key has a value.
+pub(crate) type LeafKey = (u8, i64, i64);
+
+pub(crate) fn key_of(leaf: Leaf) -> LeafKey {
+    let of = |parameter: Option<u32>| parameter.map_or(-1, i64::from);
+    match leaf {
+        Leaf::Basic(basic) => (0, basic.wire().into(), 0),
+        Leaf::F90Real { precision, range } => (1, of(precision), of(range)),
+        Leaf::F90Complex { precision, range } => (2, of(precision), of(range)),
+        Leaf::F90Integer { range } => (3, range.into(), 0),
+    }
+}
+
 /// The types of a rank: the committed types of Rust's elements, committed at their first use, and
 /// the cards of predefined types.
 pub(crate) struct Elements {
     names: Arc<Names>,
     architecture: Architecture,
     /// A predefined type is one object, however often it is committed.
-    named: Mutex<HashMap<Leaf, Arc<Card>>>,
+    named: Mutex<HashMap<LeafKey, Arc<Card>>>,
     known: Mutex<Numbers<TypeId, (Type, Type)>>,
     /// Types in the representations of other ranks, for shared memory.
     elsewhere: Mutex<HashMap<(TypeId, Architecture), Type>>,
@@ -75,7 +91,7 @@ impl Elements {
         let new = || Arc::new(Card::of(&self.names, datatype));
         let Node::Leaf(leaf) = datatype.node() else { return new() };
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        named.entry(*leaf).or_insert_with(new).clone()
+        named.entry(key_of(*leaf)).or_insert_with(new).clone()
     }
 
     /// The type of `T` in Rust's slices: in the machine's own representation.

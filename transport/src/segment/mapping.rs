@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::process::Resource;
 
-use super::{Range, SegmentError};
+use super::{MemoryLimit, Range, SegmentError};
 
 /// A type that may be laid over shared memory.
 ///
@@ -64,7 +64,10 @@ impl Mapping {
             let (anywhere, shared) = (std::ptr::null_mut(), MapFlags::SHARED);
             rustix::mm::mmap(anywhere, len.get(), access, shared, object, range.offset)
         };
-        let start = start.map_err(failed("mmap"))?;
+        let start = start.map_err(|error| match error {
+            Errno::NOMEM => SegmentError::NoMemory { bytes: range.len, limit: MemoryLimit::find() },
+            error => failed("mmap")(error),
+        })?;
         let start = NonNull::new(start.cast()).ok_or(SegmentError::Unmappable(range))?;
         Ok(Self { start, len, mapped: Arc::new(Mapped(start, len)) })
     }

@@ -11,6 +11,7 @@
 mod job;
 mod journal;
 mod layout;
+mod limit;
 #[doc(hidden)]
 pub mod mailbox;
 mod mapping;
@@ -29,6 +30,7 @@ use thiserror::Error;
 pub use job::{Cause, JobState, Note, RankState};
 pub use journal::Journal;
 pub use layout::{GRANULE, Geometry, MAX_RANKS, MAX_SIMULATED_RANKS};
+pub use limit::MemoryLimit;
 pub use mapping::Mapping;
 pub use open_calls::{CallSlot, OpenCalls};
 
@@ -109,6 +111,14 @@ pub enum SegmentError {
     /// No rank has allocated the range.
     #[error("range {0} isn't allocated")]
     NotAllocated(Range),
+    /// The process can't map a range.
+    #[error("{bytes} bytes of shared memory can't be mapped: {limit}")]
+    NoMemory {
+        /// The length of the range.
+        bytes: u64,
+        /// The limit that the process has reached.
+        limit: MemoryLimit,
+    },
     /// There is no room for a range.
     #[error("no room for {bytes} bytes of shared memory: the longest free range has {room} bytes")]
     Exhausted {
