@@ -87,6 +87,56 @@ fn churn(segment: &Segment, who: u32, rounds: u64) {
 }
 
 #[test]
+fn many_pieces_share_ranges_and_mappings_and_read_as_zeros() {
+    let segment = Segment::create(2).unwrap();
+    let (rank, peer) = (segment.as_rank(0).unwrap(), segment.as_rank(1).unwrap());
+    let mappings =
+        || std::fs::read_to_string("/proc/self/maps").unwrap().matches("memfd:longshore").count();
+    let before = mappings();
+    for round in 0..2 {
+        let mut held = Vec::new();
+        let mut ends = BTreeMap::new();
+        for index in 0..20_000u64 {
+            let bytes = [1, 64, 100, 4096][index as usize % 4];
+            let range = rank.allocate_piece(bytes).unwrap();
+            assert!(range.len >= bytes && range.offset % range.len == 0, "{range}");
+            let memory = peer.map(range).unwrap();
+            let word = memory.word32(0);
+            assert_eq!(word.load(std::sync::atomic::Ordering::Relaxed), 0, "{round}");
+            word.store(index as u32 + 1, std::sync::atomic::Ordering::Relaxed);
+            ends.insert(range.offset, range.offset + range.len);
+            held.push((range, memory));
+        }
+        assert!(ends.iter().zip(ends.iter().skip(1)).all(|((_, end), (next, _))| end <= next));
+        assert!(segment.ranges().len() < 30, "{}", segment.ranges().len());
+        // Each chunk, and each granule in use.
+        let more = mappings().saturating_sub(before);
+        assert!(more < 5000, "{more} mappings, with those of other tests");
+        for (index, (range, memory)) in (1..).zip(held) {
+            assert_eq!(memory.word32(0).load(std::sync::atomic::Ordering::Relaxed), index);
+            rank.free(range).unwrap();
+            assert_eq!(rank.free(range), Err(SegmentError::NotAllocated(range)));
+        }
+        assert!(segment.ranges().len() <= 4, "one empty chunk of each size stays");
+    }
+}
+
+#[test]
+fn the_last_range_is_allocated_and_freed_as_quickly_as_the_first() {
+    let rank = Segment::create(1).unwrap().as_rank(0).unwrap();
+    let start = Instant::now();
+    let mut ranges: Vec<_> = (0..65_536).map(|_| rank.allocate(1).unwrap()).collect();
+    assert_eq!(rank.allocate(1), Err(SegmentError::TooMany(65_536)));
+    rank.free(ranges.swap_remove(30_000)).unwrap();
+    ranges.push(rank.allocate(GRANULE).unwrap());
+    assert_eq!(rank.ranges().len(), 65_536);
+    ranges.into_iter().for_each(|range| rank.free(range).unwrap());
+    assert_eq!(rank.ranges(), []);
+    // Where each allocation sorted all ranges, they took over a minute.
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
 fn invalid_ranks_ranges_and_segments_are_refused() {
     let launcher = Segment::create(2).unwrap();
     assert_eq!(launcher.allocate(1), Err(SegmentError::NotARank));

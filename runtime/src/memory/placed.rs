@@ -50,24 +50,34 @@ impl Drop for Placed {
 
 /// The allocations of a rank in the segment, by their addresses.
 #[derive(Default)]
-pub(crate) struct Places(Mutex<BTreeMap<usize, Weak<Placed>>>);
+pub(crate) struct Places(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    all: BTreeMap<usize, Weak<Placed>>,
+    /// The number of entries at which those of freed allocations are removed.
+    limit: usize,
+}
 
 impl Places {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<usize, Weak<Placed>>> {
+    fn all(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes an allocation known.
     pub(crate) fn add(&self, placed: &Arc<Placed>) {
-        let mut all = self.all();
-        all.retain(|_, placed| placed.strong_count() > 0);
+        let Known { all, limit } = &mut *self.all();
+        if all.len() >= *limit {
+            all.retain(|_, placed| placed.strong_count() > 0);
+            *limit = 2 * all.len() + 64;
+        }
         all.insert(placed.span().start().addr(), Arc::downgrade(placed));
     }
 
     /// The allocation that has all of this memory, and where the memory lies in the segment.
     pub(crate) fn find(&self, memory: Span) -> Option<(Arc<Placed>, u64)> {
-        let all = self.all();
-        let (_, placed) = all.range(..=memory.start().addr()).next_back()?;
+        let known = self.all();
+        let (_, placed) = known.all.range(..=memory.start().addr()).next_back()?;
         let placed = placed.upgrade()?;
         let offset = placed.offset_of(memory).filter(|_| memory.len() > 0)?;
         Some((placed, offset))

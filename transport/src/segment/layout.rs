@@ -50,7 +50,8 @@ pub(crate) const SIZE: u64 = 1 << 40;
 ///   64 job: u32         68 launcher's abort code: [u32; 2]
 ///   76 events: u32      80 first dead: u32, rank + 1
 ///  128 lock: head u32, zero
-///  192 ranges: u32, the entries ever used
+///  192 ranges: u32, the entries ever used   196 top: u32, in granules, where no range is after
+///  200 vacant: u32, an entry before which none is free
 /// ```
 #[repr(C)]
 pub(crate) struct Header {
@@ -64,6 +65,8 @@ pub(crate) struct Header {
     pub lock: LockHead,
     pad2: [u32; 14],
     pub ranges: Le32,
+    pub top: Le32,
+    pub vacant: Le32,
 }
 
 // SAFETY: repr(C), of words and padding.

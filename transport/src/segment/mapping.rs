@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, SeekFrom};
@@ -24,13 +24,19 @@ pub(crate) unsafe trait Shared {}
 // SAFETY: repr(transparent) over an atomic integer.
 unsafe impl Shared for crate::atomics::Le32 {}
 
+/// The bytes of the shortest mapping: the smallest page.
+pub(super) const LEAST: u64 = 4096;
+
+/// The mappings of the segment that this process has.
+static MAPPED: AtomicU64 = AtomicU64::new(0);
+
 /// A mapped part of the segment. Other processes may write it at any time, so it is a pointer with
 /// a length, never a slice. It is unmapped when dropped.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
     len: NonZeroUsize,
-    /// What unmaps it. Simulated ranks share one.
+    /// What unmaps it. Mappings of one range, and pieces of it, share one.
     mapped: Arc<Mapped>,
 }
 
@@ -58,18 +64,51 @@ impl Mapping {
         let len = usize::try_from(range.len).ok().and_then(NonZeroUsize::new);
         let len = len.ok_or(SegmentError::Unmappable(range))?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
+        if MAPPED.fetch_add(1, Ordering::Relaxed) >= MemoryLimit::mappings() {
+            MAPPED.fetch_sub(1, Ordering::Relaxed);
+            let limit = MemoryLimit::of_mappings();
+            return Err(SegmentError::NoMemory { bytes: range.len, limit });
+        }
         // SAFETY: a new mapping of a valid descriptor, at an address that the kernel chooses,
         // touches no existing memory.
         let start = unsafe {
             let (anywhere, shared) = (std::ptr::null_mut(), MapFlags::SHARED);
             rustix::mm::mmap(anywhere, len.get(), access, shared, object, range.offset)
         };
-        let start = start.map_err(|error| match error {
-            Errno::NOMEM => SegmentError::NoMemory { bytes: range.len, limit: MemoryLimit::find() },
-            error => failed("mmap")(error),
+        let start = start.map_err(|error| {
+            MAPPED.fetch_sub(1, Ordering::Relaxed);
+            match error {
+                Errno::NOMEM => {
+                    SegmentError::NoMemory { bytes: range.len, limit: MemoryLimit::find() }
+                }
+                error => failed("mmap")(error),
+            }
         })?;
         let start = NonNull::new(start.cast()).ok_or(SegmentError::Unmappable(range))?;
         Ok(Self { start, len, mapped: Arc::new(Mapped(start, len)) })
+    }
+
+    /// A part of the mapping, which keeps all of it mapped. `None` if it isn't inside, or shorter
+    /// than any mapping.
+    pub(super) fn part(&self, offset: u64, len: u64) -> Option<Mapping> {
+        let (offset, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
+        if len < LEAST as usize || len > self.len().checked_sub(offset)? {
+            return None;
+        }
+        // SAFETY: inside of the mapping.
+        let start = unsafe { self.start.add(offset) };
+        Some(Mapping { start, len: NonZeroUsize::new(len)?, mapped: self.mapped.clone() })
+    }
+
+    /// Makes bytes zero that no peer accesses.
+    ///
+    /// # Panics
+    /// If they aren't inside.
+    pub(super) fn clear(&self, offset: u64, len: u64) {
+        let (offset, len) = (offset as usize, len as usize);
+        assert!(offset.checked_add(len).is_some_and(|end| end <= self.len()));
+        // SAFETY: in bounds, and valid while the mapping lives. Nothing in Rust borrows the bytes.
+        unsafe { self.as_ptr().add(offset).write_bytes(0, len) };
     }
 
     /// A reference by which this process can share the mapping.
@@ -172,6 +211,11 @@ impl Mapping {
 }
 
 impl SharedMapping {
+    /// Whether the mapping still exists.
+    pub(super) fn exists(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
     /// The mapping, if it still exists.
     pub(super) fn upgrade(&self) -> Option<Mapping> {
         let mapped = self.0.upgrade()?;
@@ -185,6 +229,7 @@ impl Drop for Mapped {
         // reference to this value, so none is left.
         let unmapped = unsafe { rustix::mm::munmap(self.0.as_ptr().cast(), self.1.get()) };
         debug_assert!(unmapped.is_ok(), "{unmapped:?}");
+        MAPPED.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -16,6 +16,7 @@ mod limit;
 pub mod mailbox;
 mod mapping;
 mod open_calls;
+mod pieces;
 mod ranges;
 #[doc(hidden)]
 pub mod state;
@@ -39,6 +40,7 @@ use layout::{Header, RankBlock, Remark};
 use mailbox::Mailbox;
 pub(crate) use mapping::Shared;
 use mapping::SharedMapping;
+use pieces::{Pieces, is_piece};
 
 use crate::atomics::{Acquire, Le32, Relaxed, Release};
 use crate::shm::callers::Callers;
@@ -46,9 +48,10 @@ use crate::shm::callers::Callers;
 /// A part of the segment: its position, from which a peer can map it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Range {
-    /// Where the range begins, a multiple of [`GRANULE`].
+    /// Where the range begins: a multiple of [`GRANULE`], unless it is a
+    /// [piece](Segment::allocate_piece).
     pub offset: u64,
-    /// The length in bytes, a multiple of [`GRANULE`].
+    /// The length in bytes: a multiple of [`GRANULE`], unless it is a piece.
     pub len: u64,
 }
 
@@ -87,8 +90,20 @@ struct Object {
     /// Lets one thread of each rank at a time enter the fair lock's queue, which has one entry per
     /// rank.
     allocating: Vec<Mutex<()>>,
-    /// The mappings that the ranks of a segment without rings share.
-    mappings: Mutex<HashMap<Range, SharedMapping>>,
+    /// The mappings of this process, which all that need the same range share: it may have some
+    /// 65,000.
+    mappings: Mutex<Mappings>,
+    /// The entries of ranges that this process allocated, by offset.
+    known: Mutex<HashMap<u64, u32>>,
+    /// The pieces of this process.
+    pieces: Mutex<Pieces>,
+}
+
+#[derive(Default)]
+struct Mappings {
+    all: HashMap<Range, SharedMapping>,
+    /// The number of entries at which those of ended mappings are removed.
+    limit: usize,
 }
 
 /// An error of the segment or of its allocator.
@@ -236,6 +251,8 @@ impl Segment {
                 control,
                 allocating,
                 mappings: Mutex::default(),
+                known: Mutex::default(),
+                pieces: Mutex::default(),
             }),
             rank,
         })
@@ -270,22 +287,31 @@ impl Segment {
     /// for this process; [`SegmentError::System`].
     pub fn map(&self, range: Range) -> Result<Mapping, SegmentError> {
         let Geometry { heap, size, .. } = self.shared.geometry;
-        let aligned = range.offset % GRANULE == 0 && range.len % GRANULE == 0;
+        let within = range.offset % GRANULE;
+        if is_piece(range) && within % 64 == 0 && range.len % 64 == 0 && range.len < GRANULE {
+            let granule = Range { offset: range.offset - within, len: GRANULE };
+            let mapping = self.map(granule).map_err(|error| match error {
+                SegmentError::Unmappable(_) => SegmentError::Unmappable(range),
+                error => error,
+            })?;
+            let part = mapping.part(within, range.len.max(mapping::LEAST));
+            return part.ok_or(SegmentError::Unmappable(range));
+        }
+        let aligned = within == 0 && range.len % GRANULE == 0;
         let end = range.offset.checked_add(range.len);
         if !aligned || range.offset < heap || end.is_none_or(|end| end > size) {
             return Err(SegmentError::Unmappable(range));
         }
-        if self.shared.geometry.ring_bytes > 0 {
-            return Mapping::new(self.as_fd(), range);
-        }
-        // Thousands of simulated ranks map the same ranges, and a process may have some 65,000
-        // mappings.
         let mut shared = self.shared.mappings.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mapping) = shared.get(&range).and_then(SharedMapping::upgrade) {
+        if let Some(mapping) = shared.all.get(&range).and_then(SharedMapping::upgrade) {
             return Ok(mapping);
         }
         let mapping = Mapping::new(self.as_fd(), range)?;
-        shared.insert(range, mapping.downgrade());
+        if shared.all.len() >= shared.limit {
+            shared.all.retain(|_, mapping| mapping.exists());
+            shared.limit = 2 * shared.all.len() + 64;
+        }
+        shared.all.insert(range, mapping.downgrade());
         Ok(mapping)
     }
 

@@ -2,14 +2,17 @@
 //!
 //! The table's entries are unordered. An entry is in use while its offset isn't zero, so one store
 //! allocates and one store frees. A rank that dies while it holds the lock therefore leaves a
-//! consistent table.
+//! consistent table. Two words of the header are hints, which make an allocation's time independent
+//! of the number of ranges: an offset after which there is no range, and an entry before which none
+//! is free.
 
 use std::os::fd::AsFd;
 use std::sync::PoisonError;
 
 use super::layout::{GRANULE, Geometry, RANGES, RangeEntry, lock_queue_len};
+use super::pieces::is_piece;
 use super::{Range, RankState, Segment, SegmentError, mapping};
-use crate::atomics::{Acquire, Release};
+use crate::atomics::{Acquire, Relaxed, Release};
 use crate::lock::{FairLock, Held};
 
 impl Segment {
@@ -27,15 +30,28 @@ impl Segment {
             let &Geometry { heap, size, .. } = self.geometry();
             let entries = self.entries();
             // 1. Find a free entry: a used one that was freed, or a new one at the end.
-            let free = entries.iter().position(|entry| entry.range().is_none());
-            let free = free.unwrap_or(entries.len());
+            let vacant = |from: usize| {
+                let found = entries[from..].iter().position(|entry| entry.range().is_none());
+                found.map_or(entries.len(), |found| from + found)
+            };
+            let hint = self.header().vacant.load(Relaxed) as usize;
+            let mut free = vacant(hint.min(entries.len()));
+            if free >= RANGES as usize {
+                free = vacant(0);
+            }
             if free >= RANGES as usize {
                 return Err(SegmentError::TooMany(RANGES));
             }
-            // 2. Find the first gap that is long enough. Invalid entries, written by a faulty peer,
+            // 2. Place the range after all others. Only touched pages cost memory.
+            let top = (u64::from(self.header().top.load(Relaxed)) * GRANULE).max(heap);
+            if top.checked_add(len).is_some_and(|end| end <= size) {
+                return Ok(self.enter(Range { offset: top, len }, free, top + len));
+            }
+            // 3. If there is no room left, find the first gap that is long enough. Invalid entries, written by a faulty peer,
             //    only make gaps shorter.
             let mut used: Vec<Range> = entries.iter().filter_map(RangeEntry::range).collect();
             used.sort_unstable();
+            let top = used.last().map_or(heap, |last| last.offset + last.len);
             let (mut offset, mut room) = (heap, 0);
             for Range { offset: start, len: len_used } in used {
                 let gap = start.saturating_sub(offset);
@@ -49,16 +65,32 @@ impl Segment {
                 let room = room.max(size.saturating_sub(offset));
                 return Err(SegmentError::Exhausted { bytes, room });
             }
-            // 3. Write the entry.
-            let entry = &self.all_entries()[free];
-            if free == entries.len() {
-                entry.clear();
-                self.header().ranges.store(free as u32 + 1, Release);
-            }
-            let range = Range { offset, len };
-            entry.set(range, self.rank().unwrap_or(0));
-            Ok(range)
+            Ok(self.enter(Range { offset, len }, free, top.max(offset + len)))
         })?
+    }
+
+    /// Writes a range to a free entry. `top` is the end of the last range.
+    fn enter(&self, range: Range, free: usize, top: u64) -> Range {
+        // Before the entry: a rank may die in between.
+        self.header().top.store((top / GRANULE) as u32, Relaxed);
+        let entry = &self.all_entries()[free];
+        if free == self.entries().len() {
+            entry.clear();
+            self.header().ranges.store(free as u32 + 1, Release);
+        }
+        entry.set(range, self.rank().unwrap_or(0));
+        self.header().vacant.store(free as u32 + 1, Relaxed);
+        let mut known = self.shared.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Other ranks may have freed some.
+        if known.len() >= RANGES as usize {
+            known.clear();
+        }
+        // Other ranks may have freed some.
+        if known.len() >= RANGES as usize {
+            known.clear();
+        }
+        known.insert(range.offset, free as u32);
+        range
     }
 
     /// Frees a range and its memory. Mappings of it stay valid, and read as zeros.
@@ -66,11 +98,22 @@ impl Segment {
     /// # Errors
     /// [`SegmentError::NotAllocated`]; [`SegmentError::NotARank`]; [`SegmentError::System`].
     pub fn free(&self, range: Range) -> Result<(), SegmentError> {
+        if is_piece(range) {
+            return self.free_piece(range);
+        }
         self.locked(|| {
-            let entry = self.entries().iter().find(|entry| entry.range() == Some(range));
-            let entry = entry.ok_or(SegmentError::NotAllocated(range))?;
+            let entries = self.entries();
+            let mut known = self.shared.known.lock().unwrap_or_else(PoisonError::into_inner);
+            // The range may be another rank's, or that rank may have freed it.
+            let is_it = |&index: &usize| entries[index].range() == Some(range);
+            let known = known.remove(&range.offset).map(|index| index as usize);
+            let index = known.filter(|&index| index < entries.len() && is_it(&index));
+            let index = index.or_else(|| (0..entries.len()).find(is_it));
+            let index = index.ok_or(SegmentError::NotAllocated(range))?;
             mapping::discard(self.as_fd(), range)?;
-            entry.clear();
+            entries[index].clear();
+            let vacant = &self.header().vacant;
+            vacant.store(vacant.load(Relaxed).min(index as u32), Relaxed);
             Ok(())
         })?
     }

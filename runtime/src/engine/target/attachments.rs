@@ -1,5 +1,6 @@
 //! Memory that is attached to a dynamic window, by address (MPI-5.0 section 12.2.4).
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longshore_transport::Range;
@@ -11,19 +12,20 @@ use crate::pointer::fits;
 /// The memory that is attached to a window of this rank.
 pub(crate) struct Attachments {
     addresses: Addresses,
-    /// In ascending order of addresses.
     list: Mutex<List>,
 }
 
 #[derive(Default)]
 struct List {
-    all: Vec<Attachment>,
+    /// By their addresses, then by their numbers. Only empty ones may share an address.
+    all: BTreeMap<(u64, u64), Attachment>,
+    /// The addresses by number.
+    starts: HashMap<u64, u64>,
     /// The number of the last attachment. Numbers aren't used again.
     last: u64,
 }
 
 struct Attachment {
-    number: u64,
     start: u64,
     memory: Arc<Exposed>,
     /// The range of the segment to which the bytes were moved, if they were.
@@ -82,18 +84,18 @@ impl Attachments {
         let unreachable = || ErrorKind::NoAddress { size: len, pointer: 8 };
         let address = i64::try_from(start).ok().ok_or_else(unreachable)?;
         let end = address.checked_add_unsigned(len).ok_or_else(unreachable)? as u64;
-        let clash = list.all.iter().find(|there| {
-            // Empty memory overlaps nothing.
-            len > 0 && there.len() > 0 && there.start < end && start < there.end()
-        });
-        if let Some(there) = clash {
+        // Empty memory overlaps nothing. Of the others that begin before the end, the last one ends
+        // last.
+        let before = || list.all.range(..(end, 0)).rev().map(|(_, there)| there);
+        let last = before().find(|there| there.len() > 0);
+        if let Some(there) = last.filter(|there| len > 0 && start < there.end()) {
             let there = (there.start, there.end());
             return Err(ErrorKind::AttachedTwice { start, end, there }.into());
         }
         list.last += 1;
         let number = list.last;
-        let at = list.all.partition_point(|there| there.start <= start);
-        list.all.insert(at, Attachment { number, start, memory, place });
+        list.starts.insert(number, start);
+        list.all.insert((start, number), Attachment { start, memory, place });
         Ok((number, address))
     }
 
@@ -101,16 +103,16 @@ impl Attachments {
     /// hold, and the range of the segment that was allocated for it. `None` if there is no such
     /// attachment.
     pub(crate) fn detach(&self, number: u64) -> Option<(Arc<Exposed>, Option<Range>)> {
-        let all = &mut self.list().all;
-        let at = all.iter().position(|there| there.number == number)?;
-        let Attachment { memory, place, .. } = all.remove(at);
+        let List { all, starts, .. } = &mut *self.list();
+        let Attachment { memory, place, .. } = all.remove(&(starts.remove(&number)?, number))?;
         Some((memory, place))
     }
 
     /// Ends all attachments. Returns the ranges of the segment that were allocated for them.
     pub(crate) fn clear(&self) -> Vec<Range> {
-        let all = std::mem::take(&mut self.list().all);
-        all.into_iter().filter_map(|attachment| attachment.place).collect()
+        let List { all, starts, .. } = &mut *self.list();
+        starts.clear();
+        std::mem::take(all).into_values().filter_map(|attachment| attachment.place).collect()
     }
 
     /// Finds the memory that has all of these bytes: an attachment, or several that follow each
@@ -120,21 +122,23 @@ impl Attachments {
     /// The bytes don't all lie in attached memory (rule 15).
     pub(crate) fn find(&self, (start, end): (i128, i128)) -> Result<(Arc<Exposed>, i64)> {
         let list = self.list();
-        let near = list.all.partition_point(|there| i128::from(there.start) <= start);
         // Skips empty attachments: they may lie at the start of another one.
-        let found = list.all[..near].iter().rposition(|there| there.len() > 0 || start == end);
+        let found = u64::try_from(start).ok().and_then(|first| {
+            let mut near = list.all.range(..=(first, u64::MAX)).rev();
+            near.find(|(_, there)| there.len() > 0 || start == end)
+        });
         let memory = match found {
-            Some(at) if end <= list.all[at].end().into() => Some(list.all[at].memory.clone()),
-            Some(at) => list.join(at, end).map(Arc::new),
+            Some((_, there)) if end <= there.end().into() => Some(there.memory.clone()),
+            Some((&at, _)) => list.join(at, end).map(Arc::new),
             None => None,
         };
         match (found, memory) {
-            (Some(at), Some(memory)) => Ok((memory, list.all[at].start as i64)),
+            (Some((_, there)), Some(memory)) => Ok((memory, there.start as i64)),
             _ => {
                 let touched = |there: &&Attachment| {
                     i128::from(there.start) < end && start < there.end().into()
                 };
-                let touched = list.all.iter().find(touched);
+                let touched = list.all.values().find(touched);
                 let touched = touched.map(|there| (there.start, there.end()));
                 Err(ErrorKind::NotAttached { start, end, touched, own: false }.into())
             }
@@ -144,10 +148,10 @@ impl Attachments {
 
 impl List {
     /// The memory from an attachment on, if it and others that follow it reach to `end`.
-    fn join(&self, at: usize, end: i128) -> Option<Exposed> {
-        let mut reached = self.all[at].start;
+    fn join(&self, at: (u64, u64), end: i128) -> Option<Exposed> {
+        let mut reached = at.0;
         let mut joined = Vec::new();
-        for next in self.all[at..].iter().filter(|next| next.len() > 0) {
+        for next in self.all.range(at..).map(|(_, next)| next).filter(|next| next.len() > 0) {
             if next.start != reached {
                 return None;
             }
@@ -163,7 +167,7 @@ impl List {
     /// The lowest free address for `len` bytes, within reach of the machine's pointers.
     fn gap(&self, len: u64, pointer: u8) -> Option<u64> {
         let mut start = FIRST;
-        for there in &self.all {
+        for there in self.all.values() {
             if there.start.checked_sub(start)? >= len.max(1) {
                 break;
             }

@@ -99,7 +99,7 @@ fn allocate_control(
     let (process, group) = (communicator.process(), communicator.group());
     let size = group.size() as u32;
     let mut allocate = |bytes| -> Result<Extent> {
-        let range = process.segment().allocate(bytes)?;
+        let range = process.segment().allocate_piece(bytes)?;
         ranges.push(range);
         Ok((range.offset, range.len))
     };

@@ -139,6 +139,17 @@ pub(super) fn find_pointed(process: &Process, exposed: Exposed) -> (Exposed, Opt
 /// Memory in the segment, outside of any window.
 pub(super) fn place(process: &Process, len: u64) -> Result<Arc<Placed>> {
     let (segment, len) = (process.segment(), len.max(1));
+    if lead(len, process.me().rank, Alignment::default()) == 0 {
+        let range = segment.allocate_piece(len)?;
+        let memory = segment.map(range).map(|mapping| Exposed::allocated(mapping, 0, len));
+        let memory = memory.inspect_err(|_| {
+            // There is an error to return already.
+            let _ = segment.free(range);
+        })?;
+        let placed = Arc::new(Placed::new(segment, range, range.offset, memory));
+        process.places().add(&placed);
+        return Ok(placed);
+    }
     let part = Part::allocate(segment, len, lead(len, process.me().rank, Alignment::default()))?;
     let memory = part.map(segment).inspect_err(|_| {
         // There is an error to return already.
