@@ -352,6 +352,22 @@ impl Rank {
         Ok(buffer)
     }
 
+    /// Promises that one thread at a time makes calls, so that no thread can end the call of another
+    /// one, as programs below MPI_THREAD_MULTIPLE do (MPI-5.0 section 11.2.1). Under `--check`,
+    /// mismatches are then reported even if the process has other threads. `false` takes the
+    /// promise back.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// rank.promise_one_thread(true);
+    /// rank.world().barrier()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn promise_one_thread(&self, promised: bool) {
+        self.process.promise_one_thread(promised);
+    }
+
     /// The texts of all reports so far about uses of windows, by this rank or in its windows. Empty
     /// unless checking is on ([`Checking`](crate::job::Checking)).
     ///

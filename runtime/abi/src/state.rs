@@ -130,7 +130,10 @@ pub fn join(threads: i32) -> Result<()> {
     if threads == THREAD_MULTIPLE {
         THREADED.store(true, Ordering::Relaxed);
     }
-    if STATE.get().is_some() {
+    if let Some(state) = STATE.get() {
+        if threads == THREAD_MULTIPLE {
+            state.rank.promise_one_thread(false);
+        }
         return match phase() {
             Phase::Before | Phase::Active => Ok(()),
             Phase::After | Phase::Ending => {
@@ -140,6 +143,7 @@ pub fn join(threads: i32) -> Result<()> {
         };
     }
     let rank = longshore::init_with(longshore::Matching::Lengths)?;
+    rank.promise_one_thread(threads != THREAD_MULTIPLE);
     if rank.is_emulated() {
         let name = rank.architecture().name().to_owned();
         let what = format!(

@@ -9,6 +9,8 @@ use crate::assert::Assert;
 /// A rank's announcement of the collective call that it is about to make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Announcement {
+    /// The object of the call.
+    pub object: Object,
     /// The name of the call, with its window.
     pub call: String,
     pub site: String,
@@ -19,6 +21,16 @@ pub(crate) struct Announcement {
     /// The rank's vector clock.
     pub clock: Vec<u64>,
     pub tally: Tally,
+}
+
+/// The object of a collective call. MPI orders the calls on each object, and no others: threads may
+/// make calls on several objects at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Object {
+    /// The communicator by which the calls are announced.
+    Communicator,
+    /// A window of that communicator's ranks, by its number.
+    Window(u32),
 }
 
 /// The types and counts that a rank gives to a collective call.
@@ -44,18 +56,8 @@ const SHARED: [(Assert, &str); 2] =
 
 /// Compares the announcements of these ranks of the job. Returns the first difference.
 pub(crate) fn compare(ranks: &[u32], said: &[Announcement]) -> Option<Disagreement> {
-    if let Some(other) = said.iter().position(|it| it.call != said[0].call) {
-        return Some(Disagreement {
-            rule: 8,
-            kind: format!("8 {} {}", said[0].site, said[other].site),
-            text: sides(
-                "check: rule 8: ranks make different collective calls on one communicator\n",
-                ranks,
-                said,
-                |it| it.call.clone(),
-                "check:   such a call can't end, so all ranks return an error; make the same calls in the same order\n",
-            ),
-        });
+    if said.iter().any(|it| it.call != said[0].call) {
+        return Some(differ(ranks, said));
     }
     if let Some(differing) = compare_samples(ranks, said) {
         return Some(differing);
@@ -77,6 +79,22 @@ pub(crate) fn compare(ranks: &[u32], said: &[Announcement]) -> Option<Disagreeme
             ),
         })
     })
+}
+
+/// The report of ranks that make different calls.
+pub(crate) fn differ(ranks: &[u32], said: &[Announcement]) -> Disagreement {
+    let other = said.iter().position(|it| it.call != said[0].call).unwrap_or(0);
+    Disagreement {
+        rule: 8,
+        kind: format!("8 {} {}", said[0].site, said[other].site),
+        text: sides(
+            "check: rule 8: ranks make different collective calls on one communicator\n",
+            ranks,
+            said,
+            |it| it.call.clone(),
+            "check:   such a call can't end, so all ranks return an error; make the same calls in the same order\n",
+        ),
+    }
 }
 
 /// Compares the types and counts of the ranks that give any.
@@ -133,6 +151,7 @@ mod tests {
 
     fn said(call: &str, site: &str, promises: Assert) -> Announcement {
         Announcement {
+            object: Object::Communicator,
             call: call.to_owned(),
             site: site.to_owned(),
             promises: promises.bits(),

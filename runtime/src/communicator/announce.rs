@@ -1,13 +1,17 @@
 //! The announcement of a collective call under `--check`, before the call is made (rules 8 and 9).
 
+use std::sync::{MutexGuard, PoisonError};
+
 use super::Communicator;
+use super::agreement::{Agreement, Part, Verdict};
 use super::calls::Call;
 use super::participants::finish;
 use crate::check::clock::Clock;
 use crate::check::note::longest;
-use crate::check::order::{Announcement, Disagreement, Sample, compare};
+use crate::check::order::{Announcement, Disagreement, Object, Sample, compare, differ};
 use crate::check::report::{Tally, summary};
 use crate::check::{Caller, site};
+use crate::engine::{Channel, Pattern, Sender, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log;
 use crate::memory::{Scope, Span};
@@ -23,9 +27,35 @@ impl Communicator {
     #[inline]
     pub(crate) fn announce(&self, call: impl FnOnce() -> String, caller: Caller) -> Result<()> {
         match self.process().checks() {
-            true => self.announce_with(call, None, None, 0, Some(caller)).map(drop),
+            true => self.announce_on(Object::Communicator, call, caller),
             false => Ok(()),
         }
+    }
+
+    /// Announces a call on a window of this communicator's ranks, as
+    /// [`announce`](Communicator::announce) does.
+    ///
+    /// # Errors
+    /// RMA_SYNC at all ranks if they make different calls.
+    pub(crate) fn announce_at(
+        &self,
+        window: u32,
+        call: impl FnOnce() -> String,
+        caller: Caller,
+    ) -> Result<()> {
+        match self.process().checks() {
+            true => self.announce_on(Object::Window(window), call, caller),
+            false => Ok(()),
+        }
+    }
+
+    fn announce_on(
+        &self,
+        object: Object,
+        call: impl FnOnce() -> String,
+        caller: Caller,
+    ) -> Result<()> {
+        self.announce_with(call, (object, None), None, 0, Some(caller)).map(drop)
     }
 
     /// Announces a call on data, of which all ranks give a like sample.
@@ -46,7 +76,8 @@ impl Communicator {
         };
         match self.process().checks() {
             true => {
-                self.announce_with(|| call.to_string(), None, sample, 0, Some(caller)).map(drop)
+                let on = (Object::Communicator, None);
+                self.announce_with(|| call.to_string(), on, sample, 0, Some(caller)).map(drop)
             }
             false => Ok(()),
         }
@@ -86,29 +117,44 @@ impl Communicator {
         Some(Sample { signature: all.signature(count).ok()?, text })
     }
 
-    /// Announces a call under `--check`, with the window and the asserts of a fence. Returns each
-    /// rank's count of reports.
+    /// Announces a call on an object under `--check`, with the asserts of a fence. Returns each
+    /// rank's count of reports. If `window` is given, the call fails once that window is poisoned.
     #[cold]
     pub(crate) fn announce_with(
         &self,
         call: impl FnOnce() -> String,
-        window: Option<u32>,
+        (object, window): (Object, Option<u32>),
         sample: Option<Sample>,
         promises: u32,
         caller: Option<Caller>,
     ) -> Result<Vec<Tally>> {
         let process = self.process();
+        process.note_thread();
         let (clock, tally) = match process.engine().state().check() {
             Some(check) => (check.release_to_all(), check.tally()),
             None => return Ok(Vec::new()),
         };
-        let mine =
-            Announcement { call: call(), site: site(caller), promises, sample, clock, tally };
+        let (call, site) = (call(), site(caller));
+        let mine = Announcement { object, call, site, promises, sample, clock, tally };
+        self.agreement().waiting.push(object);
+        let verdict = self.await_verdict(mine, window);
+        self.agreement().leave(object);
         let (all, rank) = self.everyone();
         let ranks = all.processes();
-        let said = finish(
-            self.announcing(window).allgather_values_within(&mine, longest(process.me().size)),
-        )?;
+        let said = match verdict? {
+            Verdict::Agreed(said) => said,
+            Verdict::Differs(said) => {
+                let of = |rank: &u32| ranks.get(*rank as usize).copied().unwrap_or_default();
+                let callers: Vec<u32> = said.iter().map(|(rank, _)| of(rank)).collect();
+                let said: Vec<_> = said.into_iter().map(|(_, said)| said).collect();
+                let found = differ(&callers, &said);
+                let text = found.text.clone();
+                if let (Some(check), 0) = (process.engine().state().check(), rank) {
+                    check.tell(found.kind, || found.text);
+                }
+                return Err(ErrorKind::OutOfOrder(text).into());
+            }
+        };
         let mut known = Clock::default();
         for it in &said {
             known.join(&Clock::from_numbers(it.clock.clone()));
@@ -129,6 +175,74 @@ impl Communicator {
         Ok(said.into_iter().map(|it| it.tally).collect())
     }
 
+    /// Announces a call, and waits for the verdict on it.
+    fn await_verdict(&self, mine: Announcement, window: Option<u32>) -> Result<Verdict> {
+        let process = self.process();
+        let object = mine.object;
+        let mut news = Some(mine);
+        loop {
+            if let Some(verdict) = self.await_round(object, news.is_some(), window)? {
+                return Ok(verdict);
+            }
+            let waiting = self.agreement().waiting.clone();
+            let threads = process.may_have_threads();
+            let part = Part { said: news.take(), waiting, threads };
+            let limit = longest(process.me().size);
+            let heard = finish(self.announcing(window).allgather_values_within(&part, limit));
+            // With the engine locked, since other threads of this rank look before they sleep.
+            let engine = process.engine();
+            let mut agreement = self.agreement();
+            agreement.busy = false;
+            let heard = heard.map(|parts| agreement.handle_round(parts));
+            drop(agreement);
+            process.nudge();
+            drop(engine);
+            heard?;
+        }
+    }
+
+    /// Waits for the verdict on a call of this rank, or until a round is to be made: for news of
+    /// this thread, or since another rank has begun it. Returns `None` for a round, which no other
+    /// thread of this rank joins.
+    fn await_round(
+        &self,
+        object: Object,
+        has_news: bool,
+        window: Option<u32>,
+    ) -> Result<Option<Verdict>> {
+        let (process, (all, _)) = (self.process(), self.everyone());
+        let context = self.context(Channel::Internal);
+        let begun = |state: &mut State| {
+            let (sender, tag) = (Sender::Any(all.clone()), Some(self.next_announcement()));
+            state.probe(&Pattern { context, sender, tag })
+        };
+        process.wait(|state, arming| {
+            let mut agreement = self.agreement();
+            if let Some(verdict) = agreement.take(object) {
+                return Some(Ok(Some(verdict)));
+            }
+            if !agreement.busy {
+                let join =
+                    if has_news { Some(Ok(())) } else { begun(state).map(|it| it.map(drop)) };
+                agreement.busy = matches!(join, Some(Ok(())));
+                if let Some(join) = join {
+                    return Some(join.map(|()| None));
+                }
+            }
+            if arming {
+                let awaited = agreement.awaited(object);
+                process.note_wait(
+                    awaited.and_then(|rank| all.processes().get(rank as usize).copied()),
+                );
+            }
+            state.lost_among(all, window).map(Err)
+        })
+    }
+
+    fn agreement(&self) -> MutexGuard<'_, Agreement> {
+        self.shared.agreement.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Announces finalize, the last call of a job. Under `--check=fail`, returns an error of class
     /// OTHER at all ranks if there were reports.
     ///
@@ -138,7 +252,10 @@ impl Communicator {
         if !self.process().checks() {
             return Ok(None);
         }
-        let tallies = self.announce_with(|| "finalize".to_owned(), None, None, 0, Some(caller))?;
+        let tallies = {
+            let on = (Object::Communicator, None);
+            self.announce_with(|| "finalize".to_owned(), on, None, 0, Some(caller))?
+        };
         if self.rank() == 0 {
             log::say(&summary(&tallies));
         }

@@ -184,6 +184,11 @@ impl Communicator {
         self.calls().begin(call);
     }
 
+    /// The tag of the next announcement.
+    pub(super) fn next_announcement(&self) -> i32 {
+        ((self.calls().announced + 1) & i32::MAX as u32) as i32
+    }
+
     /// Begins the announcement of a call. Returns the number of the announcement, which is its tag.
     pub(super) fn begin_announcement(&self) -> i32 {
         let mut calls = self.calls();

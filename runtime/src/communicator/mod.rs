@@ -3,6 +3,7 @@
 //! Left out: info of communicators (MPI-5.0 section 7.4.4), virtual topologies (chapter 8) but for
 //! exchanges with neighbours, and nonblocking dup.
 
+mod agreement;
 mod announce;
 mod calls;
 mod collective;
@@ -31,6 +32,7 @@ use crate::object::{Cacheable, Card, attributes, error_handling, sealed};
 use crate::observe::At;
 use crate::process::{Meeting, Process};
 
+use agreement::Agreement;
 pub(crate) use calls::Call;
 use calls::Calls;
 pub use create::SplitType;
@@ -97,6 +99,8 @@ struct Shared {
     packed: OnceLock<Architecture>,
     card: Card,
     calls: Mutex<Calls>,
+    /// The announcements of calls, under `--check`.
+    agreement: Mutex<Agreement>,
     /// Whether the communicator is freed. Windows made on it go on.
     freed: AtomicBool,
 }
@@ -133,9 +137,20 @@ impl Communicator {
         card: Card,
     ) -> Communicator {
         let (meeting, packed, freed) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
-        let calls = Mutex::default();
-        let shared =
-            Shared { process, context, group, rank, inter, meeting, packed, card, calls, freed };
+        let (calls, agreement) = (Mutex::default(), Mutex::default());
+        let shared = Shared {
+            process,
+            context,
+            group,
+            rank,
+            inter,
+            meeting,
+            packed,
+            card,
+            calls,
+            agreement,
+            freed,
+        };
         Communicator { shared: Arc::new(shared), reserved: None, is_kept: false }
     }
 

@@ -5,6 +5,7 @@ mod mailbox;
 mod progress;
 mod schedules;
 mod setup;
+mod threads;
 mod wait;
 mod windows;
 
@@ -33,6 +34,7 @@ use mailbox::Mailboxes;
 pub(crate) use schedules::Schedule;
 use schedules::Schedules;
 pub(crate) use setup::Setup;
+use threads::Threads;
 use windows::Windows;
 
 /// The shared state of a rank.
@@ -82,6 +84,7 @@ pub(crate) struct Process {
     observer: Option<Arc<Observer>>,
     /// Whether windows note the source lines of calls: under `--check`, or for the observer.
     notes_callers: bool,
+    threads: Threads,
 }
 
 /// The barrier of a group.

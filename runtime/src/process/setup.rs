@@ -10,7 +10,7 @@ use shipable::Architecture;
 use zeroize::Zeroizing;
 
 use super::mailbox::Mailboxes;
-use super::{Life, Meeting, Process, Windows};
+use super::{Life, Meeting, Process, Threads, Windows};
 use crate::barrier::Barrier;
 use crate::check::{Check, report};
 use crate::engine::{Context, Engine, Me, Venue};
@@ -173,6 +173,7 @@ impl Setup {
             whole,
             notes_callers: check != Checking::Off || observer.is_some(),
             observer,
+            threads: Threads::new(),
         });
         process.note(Activity::Init, 0);
         let chance = adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));

@@ -202,6 +202,12 @@ impl Process {
         ended
     }
 
+    /// Wakes the waiting threads of this rank, whose calls this thread may have ended. The caller
+    /// has locked the engine.
+    pub(crate) fn nudge(&self) {
+        self.waiter.nudge(0);
+    }
+
     /// Checks `is_there` for a short time. Usually that suffices, and it doesn't take the engine's
     /// lock. A peer that needs an answer of this rank first gets it soon enough.
     #[inline]
@@ -343,10 +349,11 @@ impl Process {
         });
     }
 
-    /// Under `--check`: fails if this rank waits in a circle of ranks whose calls have lasted so
-    /// long that no frame under way can end them.
+    /// Under `--check`: fails if this rank waits in a circle of ranks that nothing under way can end.
     fn check_circle(&self, seen: &mut Option<WaitCycle>) -> Result<()> {
         if self.checks() {
+            self.note_thread();
+            self.segment.note_look();
             let mut engine = self.engine();
             let call = self.segment.noted(self.me.rank).calls;
             let told = engine.state().check().and_then(|check| check.take_circle(call));

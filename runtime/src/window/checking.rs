@@ -9,6 +9,7 @@ use longshore_transport::lock::Sharing;
 use super::flight::Flight;
 use super::peers::{Peers, Target};
 use crate::assert::Assert;
+use crate::check::order::Object;
 use crate::check::{Caller, ranks, site};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::Process;
@@ -54,9 +55,8 @@ impl Checking {
     #[cold]
     pub(super) fn announce_fence(&self, peers: &Peers, assert: Assert) -> Result<()> {
         let call = || format!("fence of window {}", self.window);
-        let (window, caller) = (Some(self.window), self.caller.get());
-        let announced =
-            peers.communicator().announce_with(call, window, None, assert.bits(), caller);
+        let (on, caller) = ((Object::Window(self.window), Some(self.window)), self.caller.get());
+        let announced = peers.communicator().announce_with(call, on, None, assert.bits(), caller);
         announced.map(drop)
     }
 

@@ -303,7 +303,7 @@ impl Core {
         let (process, id) = (parts.process(), parts.id());
         let gather = || {
             let communicator = parts.peers().communicator();
-            communicator.announce(|| format!("{CALL} of window {id}"), caller)?;
+            communicator.announce_at(id, || format!("{CALL} of window {id}"), caller)?;
             communicator.tell_at(id, info)
         };
         let set = || -> Result<()> {
@@ -385,7 +385,7 @@ impl Core {
             process.note(Activity::FreeWindow, id);
             // The other ranks wait for this one even where its callbacks refuse or panic.
             cleared = catch_unwind(AssertUnwindSafe(|| self.card.close()));
-            let agreed = communicator.announce(|| format!("free of window {id}"), caller);
+            let agreed = communicator.announce_at(id, || format!("free of window {id}"), caller);
             let met = agreed.and_then(|()| parts.peers().meet(id));
             let closed = met.and_then(|()| {
                 process.engine().state().close_window(id);

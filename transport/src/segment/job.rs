@@ -213,6 +213,31 @@ impl Segment {
         }
     }
 
+    /// Counts a look of this rank, which waits, at all that may end its call.
+    pub fn note_look(&self) {
+        if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
+            // Two threads at the same time may count one look. Readers only compare counts.
+            block.looks.store(block.looks.load(Relaxed).wrapping_add(1), Release);
+        }
+    }
+
+    /// The number of looks of `rank`, modulo 2^32.
+    pub fn looks(&self, rank: u32) -> u32 {
+        self.block(rank).map_or(0, |block| block.looks.load(Acquire))
+    }
+
+    /// Notes that several threads of this rank make calls.
+    pub fn note_threads(&self) {
+        if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
+            block.threads.store(1, Release);
+        }
+    }
+
+    /// Whether several threads of `rank` make calls, as it noted.
+    pub fn has_threads(&self, rank: u32) -> bool {
+        self.block(rank).is_some_and(|block| block.threads.load(Acquire) != 0)
+    }
+
     /// The last note of `rank`.
     pub fn noted(&self, rank: u32) -> Note {
         self.block(rank).map_or_else(Note::default, |block| block.note.read())

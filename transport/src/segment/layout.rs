@@ -80,6 +80,7 @@ unsafe impl Shared for Header {}
 ///   12 abort code: [u32; 2]
 ///   20 beacon: [u32; 5]                       written once
 ///   64 note: [u32; 7]                         written at every blocking call and while it waits
+///   92 looks: u32   96 threads: u32           written under `--check` only
 /// ```
 #[repr(C)]
 pub(crate) struct RankBlock {
@@ -89,7 +90,9 @@ pub(crate) struct RankBlock {
     pub beacon: Beacon,
     pad0: [u32; 6],
     pub note: NoteWords,
-    pad1: [u32; 9],
+    pub looks: Le32,
+    pub threads: Le32,
+    pad1: [u32; 7],
 }
 
 // SAFETY: repr(C), of words and padding.
