@@ -33,7 +33,7 @@ use longshore::job::{Activity, Environment};
 use longshore_transport::{Cause, JobState, RankState, Segment};
 use roles::{
     alone, barrier, beside, children, circle, conflict, exit, fatal, fences, full, greedy, idle,
-    join, leave, leave_slowly, locks, signals, stalls, talkative, unfreed,
+    join, leave, leave_slowly, locks, signals, stalls, stopped, stopped_circle, talkative, unfreed,
 };
 use support::program::write_program;
 use support::{HANG, run, sh};
@@ -52,6 +52,8 @@ fn rank() {
         "greedy" => return greedy(),
         "talkative" => return talkative(),
         "locks" => return locks(),
+        "stopped" => return stopped(),
+        "stopped_circle" => return stopped_circle(),
         "unfreed" => return unfreed(),
         "full" => return full(),
         "fatal" => return fatal(),

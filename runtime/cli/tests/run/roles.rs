@@ -160,6 +160,45 @@ pub fn locks() {
     rank.finalize().unwrap();
 }
 
+/// Stops this process for longer than the 3 s that a circle has to last. Returns the helper that
+/// does it, a short time after this call.
+fn stop_soon() -> std::process::Child {
+    let me = std::process::id();
+    let script = format!("sleep 0.2; kill -STOP {me}; sleep 3.6; kill -CONT {me}");
+    Command::new("sh").args(["-c", &script]).spawn().unwrap()
+}
+
+/// Both ranks make fences, and rank 1 is stopped meanwhile.
+pub fn stopped() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), longshore::Info::default());
+    let mut window = longshore::Window::allocate(world, 8, 8, &info).unwrap();
+    let mut helper = (world.rank() == 1).then(stop_soon);
+    let mut goes_on = [1];
+    while goes_on == [1] {
+        for _ in 0..100 {
+            window.fence(|_| Ok(())).unwrap();
+        }
+        let over = helper.as_mut().is_some_and(|it| it.try_wait().unwrap().is_some());
+        goes_on = [i32::from(!over)];
+        world.bcast(&mut goes_on, 1).unwrap();
+    }
+    window.free().unwrap();
+    rank.finalize().unwrap();
+}
+
+/// Both ranks receive from each other, and rank 1 is stopped meanwhile.
+pub fn stopped_circle() {
+    let rank = longshore::init().unwrap();
+    let world = rank.world();
+    let helper = (world.rank() == 1).then(stop_soon);
+    let error = world.recv(&mut [0], 1 - world.rank(), 0).unwrap_err();
+    let over = helper.is_none_or(|mut it| it.try_wait().unwrap().is_some());
+    assert!(over, "a stopped rank was reported");
+    eprintln!("{error}");
+    rank.finalize().unwrap();
+}
+
 /// Rank 1 drops one window within an epoch, and forgets another.
 pub fn unfreed() {
     let rank = longshore::init().unwrap();

@@ -144,6 +144,30 @@ fn a_circle_of_locks_names_windows_and_source_lines() {
     assert!(lines.iter().all(|line| text.contains(line)), "{text}");
 }
 
+/// The words of a job of two ranks under `--check`.
+fn checked(name: &str) -> Vec<String> {
+    let words = ["--check=fail", "--watchdog", "30", "-n", "2"].map(str::to_owned);
+    [words.to_vec(), role(name)].concat()
+}
+
+#[test]
+fn a_rank_that_is_stopped_in_a_matching_call_makes_no_circle() {
+    let finished = run(&checked("stopped"));
+    assert_eq!(finished.status, 0, "{}", finished.stderr);
+}
+
+#[test]
+fn a_circle_is_reported_after_one_of_its_ranks_was_stopped() {
+    let finished = run(&checked("stopped_circle"));
+    assert_eq!(finished.status, 0, "{}", finished.stderr);
+    let text = without_lines(&finished.stderr);
+    assert!(text.contains("ranks wait for each other in a circle"), "{text}");
+    for (rank, other) in [(0, 1), (1, 0)] {
+        let line = format!("rank {rank}: in a receive from rank {other}, waits for rank {other}");
+        assert!(text.contains(&line), "{text}");
+    }
+}
+
 #[test]
 fn windows_that_are_not_freed_are_reported_under_check() {
     let job = |check: &str| {
