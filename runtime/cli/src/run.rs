@@ -70,8 +70,8 @@ pub struct Arguments {
     /// Ends the job after this many seconds, with status 124
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// Reports which rank waits for which after SECS without progress (six times SECS while any
-    /// rank computes); 0 disables the report
+    /// Reports which rank waits for which after SECS without progress (in one line after six times
+    /// SECS, while any rank computes); 0 disables the report
     #[arg(long, value_name = "SECS", default_value_t = launcher::WATCHDOG.as_secs_f64(), value_parser = patience)]
     watchdog: f64,
     /// When gdb or eu-stack prints the stacks of ranks, which stops each rank for about a second:

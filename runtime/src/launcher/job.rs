@@ -127,8 +127,8 @@ pub enum Stacks {
     /// After a timeout, when the job is about to end: those of some ranks, within seconds, if the
     /// host has a debugger.
     Timeout,
-    /// After a timeout, and once after the first report of the watchdog: those of some ranks,
-    /// within seconds, if the host has a debugger.
+    /// After a timeout, and once after the first report of the watchdog on ranks that wait for each
+    /// other: those of some ranks, within seconds, if the host has a debugger.
     #[default]
     Hang,
     /// After a timeout and after each report of the watchdog: those of all ranks. Without a

@@ -6,8 +6,8 @@
 //!
 //! - after the patience, if stuck ranks wait for each other in a circle or if every rank is stuck:
 //!   no call can end, unless a message is late;
-//! - after six times the patience, if some rank is outside of calls: it may still make the call
-//!   that the others wait for.
+//! - after six times the patience, if some rank isn't stuck: it may still make the call that the
+//!   others wait for. This is no hang, so one line names the ranks that are waited for.
 //!
 //! The watchdog ends no rank. It reports each call once, with the activities of all other ranks.
 
@@ -30,6 +30,14 @@ const CIRCLE: &str = "their calls can't end, unless a message is late, as in a n
 /// The hint of any other report.
 const CHECK: &str =
     "`longshore run --check` reports calls that don't match, with their source lines";
+
+/// A report of the watchdog.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Report {
+    pub lines: Vec<String>,
+    /// Whether the stuck ranks wait for each other, or every rank is stuck.
+    pub hangs: bool,
+}
 
 /// The state of the watchdog of one job.
 pub(super) struct Watchdog {
@@ -73,7 +81,7 @@ impl Watchdog {
         self.next
     }
 
-    /// Compares the notes of all ranks with earlier ones and returns the lines of a report, if one
+    /// Compares the notes of all ranks with earlier ones and returns a report, without lines if none
     /// is due. The note of a rank that has finalized or died is `None`.
     /// `remarked` gives what a rank has added to its note.
     pub(super) fn look(
@@ -81,7 +89,7 @@ impl Watchdog {
         now: Instant,
         notes: &[Option<Note>],
         remarked: impl Fn(u32) -> Option<String>,
-    ) -> Vec<String> {
+    ) -> Report {
         self.next = now.checked_add(self.patience / 4);
         for (watched, note) in self.ranks.iter_mut().zip(notes) {
             let call = |note: &Option<Note>| note.map(|note| (note.code, note.detail, note.calls));
@@ -103,12 +111,61 @@ impl Watchdog {
         let longest = stuck.iter().map(|&rank| now - self.at(rank).moved).max().unwrap_or_default();
         let due = circle.is_some() || others == 0 || longest >= self.patience * COMPUTING_FACTOR;
         if !due || stuck.iter().all(|&rank| self.at(rank).reported) {
-            return Vec::new();
+            return Report::default();
         }
         for &rank in &stuck {
             self.ranks[rank as usize].reported = true;
         }
-        self.report(now, &stuck, circle.as_deref(), remarked)
+        let hangs = circle.is_some() || others == 0;
+        let is_whole = hangs || self.ranks.iter().any(|rank| self.has_damage(rank));
+        let lines = match is_whole {
+            true => self.report(now, &stuck, circle.as_deref(), remarked),
+            false => vec![self.describe_wait(now, &stuck)],
+        };
+        Report { lines, hangs }
+    }
+
+    /// A line about stuck ranks that wait for others, which aren't stuck.
+    fn describe_wait(&self, now: Instant, stuck: &[u32]) -> String {
+        let is_stuck = |rank: u32| stuck.binary_search(&rank).is_ok();
+        let is_there = |rank: &u32| self.at(*rank).note.is_some();
+        let others: Vec<u32> =
+            (0..self.ranks.len() as u32).filter(|&rank| !is_stuck(rank)).filter(is_there).collect();
+        let awaited = |rank: &u32| stuck.iter().any(|&it| self.waits_for(it) == Some(*rank));
+        let known: Vec<u32> = others.iter().copied().filter(awaited).collect();
+        let causes = if known.is_empty() { others } else { known };
+        let since = |rank: u32| now - self.at(rank).since;
+        let longest = stuck.iter().copied().max_by_key(|&rank| since(rank)).unwrap_or_default();
+        let call = self.call(longest);
+        let (waits, calls) = match stuck {
+            [_] => ("waits", "in"),
+            _ => ("wait", "the longest in"),
+        };
+        let first = causes.first().copied().unwrap_or_default();
+        let is = match causes[..] {
+            [_] => "is",
+            _ => "aren't stuck; the first is",
+        };
+        let at = if self.at(first).is_waiting() { "in" } else { "at" };
+        format!(
+            "{} {waits} for {}, which {is} {at} {} for {:.1?}: {calls} {call} for {:.1?}",
+            names(stuck),
+            names(&causes),
+            self.call(first),
+            since(first),
+            since(longest),
+        )
+    }
+
+    fn waits_for(&self, rank: u32) -> Option<u32> {
+        self.at(rank).note?.waits_for
+    }
+
+    /// The call of a rank, in words.
+    fn call(&self, rank: u32) -> String {
+        let watched = self.at(rank);
+        let detail = watched.note.map_or(0, |note| note.detail);
+        watched.activity().unwrap_or(Activity::Computing).describe(detail)
     }
 
     fn at(&self, rank: u32) -> &Watched {
@@ -193,11 +250,26 @@ impl Watchdog {
         lines
     }
 
+    fn has_damage(&self, rank: &Watched) -> bool {
+        rank.note.is_some_and(|note| self.is_damaged(&note))
+    }
+
     /// Whether the words of a rank's note are none that a rank writes.
     fn is_damaged(&self, note: &Note) -> bool {
         let known = |rank: u32| (rank as usize) < self.ranks.len();
         Activity::from_code(note.code).is_none() || !note.waits_for.is_none_or(known)
     }
+}
+
+/// Ranks in words.
+fn names(ranks: &[u32]) -> String {
+    let shown: Vec<String> = ranks.iter().take(SHOWN).map(u32::to_string).collect();
+    let more = match ranks.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let plural = if ranks.len() == 1 { "" } else { "s" };
+    format!("rank{plural} {}{more}", shown.join(", "))
 }
 
 #[cfg(test)]
@@ -230,6 +302,10 @@ mod tests {
         }
 
         fn at(&mut self, seconds: u64) -> Vec<String> {
+            self.look(seconds).lines
+        }
+
+        fn look(&mut self, seconds: u64) -> Report {
             let remarked = |rank| self.remarks.get(&rank).map(|&text| text.to_owned());
             self.watchdog.look(self.start + Duration::from_secs(seconds), &self.notes, remarked)
         }
@@ -258,14 +334,39 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_delayed_while_a_rank_computes() {
+    fn a_rank_that_computes_is_named_late_and_in_one_line() {
         let mut job = Job::new(2);
         job.call(0, Activity::Barrier, 0, Some(1));
         assert_eq!(job.at(0), [""; 0]);
         assert_eq!(job.at(59), [""; 0]);
+        let line =
+            "rank 0 waits for rank 1, which is at its own work for 60.0s: in a barrier for 60.0s";
+        assert_eq!(job.look(60), Report { lines: vec![line.to_owned()], hangs: false });
+        assert_eq!(job.at(1000), [""; 0]);
+    }
+
+    #[test]
+    fn many_ranks_that_wait_for_a_few_need_one_line() {
+        let mut job = Job::new(40);
+        (2..40).for_each(|rank| job.call(rank, Activity::Barrier, 0, Some(rank as u32 % 2)));
+        job.at(0);
         let report = job.at(60);
-        assert_eq!(report[1], "  rank 0: in a barrier for 60.0s, waits for rank 1");
-        assert_eq!(report.last().unwrap(), CHECK);
+        let [line] = &report[..] else { panic!("{report:?}") };
+        let (start, end) = (
+            "ranks 2, 3, 4, ",
+            "17 and 22 more wait for ranks 0, 1, which aren't stuck; the first is at its own work \
+             for 60.0s: the longest in a barrier for 60.0s",
+        );
+        assert!(line.starts_with(start) && line.ends_with(end), "{line}");
+    }
+
+    #[test]
+    fn ranks_that_are_all_stuck_hang() {
+        let mut job = Job::new(2);
+        job.call(0, Activity::Receive, 1, Some(1));
+        job.call(1, Activity::Receive, -1i32 as u32, None);
+        job.at(0);
+        assert!(job.look(10).hangs);
     }
 
     #[test]

@@ -21,7 +21,7 @@ const BRIEF_TRACING: Duration = Duration::from_secs(10);
 /// The most ranks whose stacks are read if nobody asked for them.
 const TRACED: usize = 16;
 
-/// The stacks that the watchdog's first report has without being asked for them.
+/// The stacks that the watchdog's first report of a hang has without being asked for them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unasked {
     /// There was no report.
@@ -120,11 +120,12 @@ impl Supervisor<'_> {
             .collect();
         let Some(watchdog) = &mut self.watchdog else { return };
         let report = watchdog.look(now, &notes, |rank| self.stations.remarked(rank));
-        report.iter().for_each(|line| self.say(line));
+        report.lines.iter().for_each(|line| self.say(line));
         match (self.job.patience.stacks, self.unasked) {
-            _ if report.is_empty() => {}
+            _ if report.lines.is_empty() => {}
             (Stacks::All, _) => self.ask_for_all_stacks(),
-            (Stacks::Hang, Unasked::Not) => {
+            // To read the stacks stops the ranks, and one that only takes long is no fault.
+            (Stacks::Hang, Unasked::Not) if report.hangs => {
                 self.ask_for_some_stacks();
                 self.unasked = Unasked::Until(now + BRIEF_TRACING);
             }
