@@ -48,10 +48,24 @@ pub(super) fn take(number: RawFd) -> Result<Option<OwnedFd>, Error> {
     }
     let taken = original.try_clone_to_owned().map_err(Error::Launcher)?;
     let null = File::open("/dev/null").map_err(Error::Launcher)?;
-    // SAFETY: a system call that replaces the descriptor `number`, which is open and inherited: no
-    // value of this process owns it. Borrows of it, such as `original`, stay valid.
-    Errno::result(unsafe { libc::dup2(null.as_raw_fd(), number) }).map_err(failed)?;
+    uninterrupted(|| {
+        // SAFETY: a system call that replaces the descriptor `number`, which is open and inherited:
+        // no value of this process owns it. Borrows of it, such as `original`, stay valid.
+        Errno::result(unsafe { libc::dup2(null.as_raw_fd(), number) })
+    })
+    .map_err(failed)?;
     Ok(Some(taken))
+}
+
+/// The result of a system call, which is repeated while signals interrupt it. A program's handler
+/// may be set without SA_RESTART, and some calls aren't restarted at all.
+pub(super) fn uninterrupted<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::EINTR) => {}
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Receives bytes with descriptors from a socket. The descriptors are closed on exec.
@@ -62,7 +76,13 @@ pub(super) fn receive(
     let mut space = nix::cmsg_space!([RawFd; 3]);
     let mut parts = [io::IoSliceMut::new(bytes)];
     let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
+    let message = loop {
+        // A message that was interrupted has left nothing in the buffers.
+        match recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), flags) {
+            Err(Errno::EINTR) => {}
+            received => break received?,
+        }
+    };
     let mut descriptors = Vec::new();
     for part in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(numbers) = part {
@@ -85,7 +105,7 @@ pub(super) fn die_with(lifeline: &OwnedFd) -> io::Result<()> {
     }
     fcntl(lifeline, FcntlArg::F_SETFL(OFlag::O_ASYNC | OFlag::O_NONBLOCK))?;
     // The launcher may have ended before.
-    match nix::unistd::read(lifeline, &mut [0]) {
+    match uninterrupted(|| nix::unistd::read(lifeline, &mut [0])) {
         Err(Errno::EAGAIN) => Ok(()),
         Err(error) => Err(error.into()),
         Ok(_) => Err(io::Error::other("the launcher has ended")),

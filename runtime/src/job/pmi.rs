@@ -159,7 +159,8 @@ impl Client {
         // Over TCP, a closed peer is only half of a hang-up: POLLHUP alone wouldn't report it.
         let closed = PollFlags::from_bits_retain(libc::POLLRDHUP);
         let mut polled = [PollFd::new(self.stream.socket.as_fd(), closed)];
-        matches!(poll(&mut polled, PollTimeout::ZERO), Ok(1..))
+        let polled = inherited::uninterrupted(|| poll(&mut polled, PollTimeout::ZERO));
+        matches!(polled, Ok(1..))
     }
 
     fn call(&mut self, request: &str, expected: &str) -> io::Result<Zeroizing<String>> {

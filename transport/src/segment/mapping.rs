@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, SeekFrom};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::process::Resource;
 
@@ -237,8 +237,9 @@ impl Drop for Mapped {
 /// size is fixed: an access beyond the end of a mapped object would kill the process.
 pub(super) fn create(size: u64) -> Result<OwnedFd, SegmentError> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let object = rustix::fs::memfd_create(c"longshore", flags).map_err(failed("memfd_create"))?;
-    rustix::fs::ftruncate(&object, size).map_err(failed("ftruncate"))?;
+    let object = retry_on_intr(|| rustix::fs::memfd_create(c"longshore", flags))
+        .map_err(failed("memfd_create"))?;
+    retry_on_intr(|| rustix::fs::ftruncate(&object, size)).map_err(failed("ftruncate"))?;
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
     rustix::fs::fcntl_add_seals(&object, seals).map_err(failed("fcntl"))?;
     Ok(object)
@@ -252,7 +253,9 @@ pub(super) fn size_limit() -> u64 {
 /// Frees the memory of `range`, which reads as zeros afterwards. Mappings of it stay valid.
 pub(super) fn discard(object: BorrowedFd<'_>, range: Range) -> Result<(), SegmentError> {
     let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    rustix::fs::fallocate(object, mode, range.offset, range.len).map_err(failed("fallocate"))
+    // A signal interrupts it wherever the range is long, whether or not its handler restarts calls.
+    retry_on_intr(|| rustix::fs::fallocate(object, mode, range.offset, range.len))
+        .map_err(failed("fallocate"))
 }
 
 /// The size of the object. Nobody uses the file position that this changes.
