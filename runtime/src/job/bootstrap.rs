@@ -30,9 +30,13 @@ const HOST: &str = "host";
 const SEGMENT: &str = "segment";
 const SECRET: &str = "secret";
 
-/// The number of ranks whose hosts share one published value. PMI-1 limits a value to 1024 bytes,
-/// and each rank takes at most 11: ten digits and a comma.
-const RANKS_PER_VALUE: usize = 93;
+/// The most bytes of a rank's host in a published value: ten digits and a comma.
+const HOST_BYTES: usize = 11;
+
+/// The number of ranks whose hosts share one published value. It is the same at all ranks.
+fn ranks_per_value(launcher: &Exchange) -> usize {
+    (launcher.room() / HOST_BYTES).max(1)
+}
 
 /// Sets up and returns this host's segment, the job's secret and the host of each rank. Collective.
 pub(super) fn share(
@@ -80,16 +84,18 @@ fn find_hosts(rank: u32, size: u32, host: &str, launcher: &mut Exchange) -> Resu
             .zip(&names)
             .map(|(peer, name)| *first_of.entry(name).or_insert(peer))
             .collect();
-        for (number, firsts) in firsts.chunks(RANKS_PER_VALUE).enumerate() {
+        for (number, firsts) in firsts.chunks(ranks_per_value(launcher)).enumerate() {
             let firsts: Vec<_> = firsts.iter().map(u32::to_string).collect();
             launcher.publish(&value_name(number), &firsts.join(",")).map_err(Error::Launcher)?;
         }
     }
     launcher.barrier().map_err(Error::Launcher)?;
     let mut hosts = Vec::new();
-    for number in 0..(size as usize).div_ceil(RANKS_PER_VALUE) {
+    let each = ranks_per_value(launcher);
+    for number in 0..(size as usize).div_ceil(each) {
         let value = launcher.get(0, &value_name(number)).map_err(Error::Launcher)?;
-        read_hosts(&value, size, &mut hosts).ok_or_else(|| malformed(0, &value))?;
+        let expected = each.min(size as usize - hosts.len());
+        read_hosts(&value, expected, &mut hosts).ok_or_else(|| malformed(0, &value))?;
     }
     Ok(Hosts::new(hosts))
 }
@@ -99,10 +105,9 @@ fn value_name(number: usize) -> String {
     format!("{HOST}-{number}")
 }
 
-/// Parses a published value and appends the hosts of the next ranks. Returns `None` if it is
-/// malformed.
-fn read_hosts(value: &str, size: u32, hosts: &mut Vec<u32>) -> Option<()> {
-    let expected = RANKS_PER_VALUE.min(size as usize - hosts.len());
+/// Parses a published value and appends the hosts of the next `expected` ranks. Returns `None` if
+/// it is malformed.
+fn read_hosts(value: &str, expected: usize, hosts: &mut Vec<u32>) -> Option<()> {
     let before = hosts.len();
     for first in value.split(',') {
         let first = first.parse().ok()?;
@@ -157,15 +162,17 @@ mod tests {
 
     /// The state of a launcher that serves PMI-1.
     struct Launcher {
+        /// The name of the store.
+        name: String,
         store: Mutex<HashMap<String, String>>,
         barrier: Barrier,
         reads: AtomicUsize,
     }
 
     impl Launcher {
-        fn new(size: u32) -> Launcher {
+        fn new(size: u32, name: String) -> Launcher {
             let (store, reads) = (Mutex::default(), AtomicUsize::new(0));
-            Launcher { store, barrier: Barrier::new(size as usize), reads }
+            Launcher { name, store, barrier: Barrier::new(size as usize), reads }
         }
 
         fn serve(&self, rank: &UnixStream) {
@@ -174,9 +181,9 @@ mod tests {
                 let field = |key| word(&line, key).unwrap_or_default().to_owned();
                 let reply = match field("cmd").as_str() {
                     "init" => "cmd=response_to_init rc=0".to_owned(),
-                    "get_my_kvsname" => "cmd=my_kvsname kvsname=kvs".to_owned(),
+                    "get_my_kvsname" => "cmd=my_kvsname kvsname=".to_owned() + &self.name,
                     "put" => {
-                        assert!(field("key").len() <= 64 && field("value").len() <= 1024);
+                        assert!(field("key").len() <= 64 && line.len() < 960, "{line}");
                         self.store.lock().unwrap().insert(field("key"), field("value"));
                         "cmd=put_result rc=0".to_owned()
                     }
@@ -200,8 +207,19 @@ mod tests {
 
     #[test]
     fn all_ranks_find_their_hosts_with_few_requests() {
-        const SIZE: u32 = 150;
-        let launcher = Launcher::new(SIZE);
+        let reads = find_hosts_of(150, "kvs".to_owned());
+        assert!(reads <= 3 * 150, "{reads} requests of 150 ranks");
+    }
+
+    /// The launcher's lines are bounded as a whole.
+    #[test]
+    fn ranks_find_their_hosts_if_the_store_has_a_long_name() {
+        find_hosts_of(30, "s".repeat(700));
+    }
+
+    /// Lets this many ranks find their hosts. Returns the number of their requests.
+    fn find_hosts_of(size: u32, name: String) -> usize {
+        let launcher = Launcher::new(size, name);
         let found: Vec<_> = thread::scope(|scope| {
             let play = |rank: u32| {
                 let (ours, theirs) = UnixStream::pair().unwrap();
@@ -209,16 +227,15 @@ mod tests {
                 scope.spawn(move || launcher.serve(&theirs));
                 scope.spawn(move || {
                     let mut exchange = Exchange::Pmi(Client::open(ours.into()).unwrap(), rank);
-                    find_hosts(rank, SIZE, &format!("host{}", rank % 7), &mut exchange).unwrap()
+                    find_hosts(rank, size, &format!("host{}", rank % 7), &mut exchange).unwrap()
                 })
             };
-            let ranks: Vec<_> = (0..SIZE).map(play).collect();
+            let ranks: Vec<_> = (0..size).map(play).collect();
             ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
         });
-        let expected = Hosts::new((0..SIZE).map(|rank| rank % 7).collect());
+        let expected = Hosts::new((0..size).map(|rank| rank % 7).collect());
         assert!(found.iter().all(|hosts| *hosts == expected));
-        let reads = launcher.reads.into_inner();
-        assert!(reads <= 3 * SIZE as usize, "{reads} requests of {SIZE} ranks");
+        launcher.reads.into_inner()
     }
 
     #[test]
@@ -233,7 +250,7 @@ mod tests {
         {
             assert_eq!(read(wrong), None, "{wrong}");
         }
-        assert_eq!(["4294967295"; RANKS_PER_VALUE].join(",").len(), 1022);
+        assert_eq!(["4294967295", ""].join(",").len(), HOST_BYTES);
     }
 
     #[test]

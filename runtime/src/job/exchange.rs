@@ -7,6 +7,9 @@ use std::io;
 
 use super::{pmi, pmix};
 
+/// The bytes of a value that are published by PMIx, which has no limit of its own.
+const PMIX_ROOM: usize = 1024;
+
 /// A connection to the launcher of the job.
 #[derive(Debug)]
 pub(super) enum Exchange {
@@ -25,7 +28,16 @@ impl Exchange {
         }
     }
 
-    /// Publishes this rank's `value` under `name`. A value has at most 1024 bytes and no blanks.
+    /// The bytes of the longest value that can be published. It is the same at all ranks.
+    pub(super) fn room(&self) -> usize {
+        match self {
+            Exchange::Pmi(client, _) => client.room(),
+            Exchange::Pmix(_) => PMIX_ROOM,
+        }
+    }
+
+    /// Publishes this rank's `value` under `name`. A value has no blanks and fits into
+    /// [`room`](Exchange::room).
     pub(super) fn publish(&mut self, name: &str, value: &str) -> io::Result<()> {
         match self {
             Exchange::Pmi(client, rank) => client.put(&key(name, *rank), value),

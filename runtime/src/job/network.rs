@@ -69,9 +69,13 @@ mod over_fabric {
     /// Stands for the addresses of a rank that died before it published any.
     const NOWHERE: &str = "-";
 
-    /// The number of addresses in one published value. PMI-1 limits a value to 1024 bytes, and each
-    /// address takes at most 70 with its comma.
-    const ADDRESSES_PER_VALUE: usize = 14;
+    /// The most bytes of an address in a published value, with its comma.
+    const ADDRESS_BYTES: usize = 70;
+
+    /// The number of addresses in one published value. It is the same at all ranks.
+    fn addresses_per_value(launcher: &Exchange) -> usize {
+        (launcher.room() / ADDRESS_BYTES).max(1)
+    }
 
     /// The time without a sign of life after which another host is lost. Switches need less time to
     /// find a new route.
@@ -132,8 +136,9 @@ mod over_fabric {
             members.entry(hosts.of(peer)).or_default().push(peer);
         }
         let own = members.remove(&hosts.of(rank)).unwrap_or_default();
+        let each = addresses_per_value(launcher);
         if own.first() == Some(&rank) {
-            for (number, peers) in own.chunks(ADDRESSES_PER_VALUE).enumerate() {
+            for (number, peers) in own.chunks(each).enumerate() {
                 let texts: io::Result<Vec<_>> =
                     peers.iter().map(|&peer| find(launcher, peer)).collect();
                 launcher.publish(&value_name(number), &texts?.join(","))?;
@@ -142,13 +147,13 @@ mod over_fabric {
         launcher.barrier()?;
         let mut addresses = vec![None; hosts.size() as usize];
         for members in members.values() {
-            for (number, peers) in members.chunks(ADDRESSES_PER_VALUE).enumerate() {
+            for (number, peers) in members.chunks(each).enumerate() {
                 let texts: Vec<_> = match launcher.find(members[0], &value_name(number))? {
                     Some(value) => value.split(',').map(str::to_owned).collect(),
                     // The first rank of that host died before it published the value.
                     None => {
-                        let each = peers.iter().map(|&peer| find(launcher, peer));
-                        each.collect::<io::Result<Vec<_>>>()?
+                        let texts = peers.iter().map(|&peer| find(launcher, peer));
+                        texts.collect::<io::Result<Vec<_>>>()?
                     }
                 };
                 let wrong = |message| io::Error::new(io::ErrorKind::InvalidData, message);
@@ -342,10 +347,10 @@ mod over_fabric {
         }
 
         #[test]
-        fn the_longest_addresses_fit_into_a_value() {
+        fn the_longest_address_has_at_most_the_bytes_that_are_counted() {
             let longest = "[1111:2222:3333:4444:5555:6666:7777:8888%4294967295]:65535/65535";
             assert_eq!(longest.parse::<Addresses>().unwrap().to_string(), longest);
-            assert!((longest.len() + 1) * ADDRESSES_PER_VALUE <= 1024);
+            assert!(longest.len() < ADDRESS_BYTES);
         }
 
         #[test]

@@ -20,6 +20,14 @@ pub(crate) const JOIN: &str = "cmd=longshore_join";
 /// The key-value store of `longshore run`, by which a client knows it.
 pub(crate) const STORE: &str = "longshore";
 
+/// The longest line with which a client puts a value. PMI-1 limits a value to 1024 bytes, but
+/// Slurm's plugin for PMI-2 needs room for the whole line in 1024 bytes, and otherwise loses the
+/// value without an error.
+const PUT_LIMIT: usize = 960;
+
+/// The longest key: a name of this crate with two numbers.
+const KEY_LIMIT: usize = 48;
+
 /// The longest line that a client accepts: a value of 1024 bytes and the other words of a reply.
 const LINE_LIMIT: usize = 2048;
 
@@ -118,10 +126,28 @@ impl Client {
         Ok(Some(Joined { segment, lifeline, secret, journal: descriptors.next() }))
     }
 
-    /// Publishes `value` under `key`. A value has at most 1024 bytes and no blanks, a key at most
-    /// 64.
+    /// The bytes of the longest value that can be put under a key of at most 48 bytes. It is the
+    /// same for all processes of a job.
+    pub fn room(&self) -> usize {
+        PUT_LIMIT.saturating_sub(put(&self.store, "").len() + KEY_LIMIT + 1)
+    }
+
+    /// Publishes `value`, which has no blanks, under `key`.
+    ///
+    /// # Errors
+    /// The line that puts it is longer than launchers take.
     pub fn put(&mut self, key: &str, value: &str) -> io::Result<()> {
-        let start = format!("cmd=put kvsname={} key={key} value=", self.store);
+        let start = put(&self.store, key);
+        let (room, len) = (PUT_LIMIT.saturating_sub(start.len() + 1), value.len());
+        if len > room {
+            // No message shows the value, because it may be the secret.
+            let message = format!(
+                "the value of {key} has {len} bytes, and the launcher takes {room}: its lines have \
+                 {PUT_LIMIT} bytes, and the name of its store has {}",
+                self.store.len()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         (&self.stream.socket).write_all(with_secret(&start, value).as_bytes())?;
         self.reply("put_result").map(drop)
     }
@@ -226,6 +252,11 @@ impl Lines {
     }
 }
 
+/// The beginning of the line that puts a value.
+fn put(store: &str, key: &str) -> String {
+    format!("cmd=put kvsname={store} key={key} value=")
+}
+
 fn unexpected(line: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the launcher answered \"{line}\""))
 }
@@ -273,6 +304,22 @@ mod tests {
         let mut client =
             client(&[INIT, STORE, "cmd=get_result rc=0 msg=success value=a=b\n"]).unwrap();
         assert_eq!(client.find("key").unwrap().as_deref(), Some("a=b"));
+    }
+
+    #[test]
+    fn a_line_that_puts_a_value_has_at_most_960_bytes() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (&theirs).write_all(format!("{INIT}{STORE}cmd=put_result rc=0\n").as_bytes()).unwrap();
+        let mut client = Client::open(ours.into()).unwrap();
+        let (key, value) = ("k".repeat(KEY_LIMIT), "v".repeat(client.room()));
+        client.put(&key, &value).unwrap();
+        let lines = BufReader::new(&theirs).lines().take(3);
+        assert_eq!(lines.last().unwrap().unwrap().len() + 1, 960);
+        let error = client.put(&key, &(value + "v")).unwrap_err().to_string();
+        assert!(
+            error.ends_with("its lines have 960 bytes, and the name of its store has 5"),
+            "{error}"
+        );
     }
 
     #[test]
