@@ -505,6 +505,34 @@ fn an_abort_never_has_status_0() {
 }
 
 /// Neither the secret nor the segment reaches a process that a rank starts.
+/// Runs two shells as ranks, with the program that joins as their arguments.
+fn joined_by(script: &str) -> support::Finished {
+    let words = ["-n", "2", "bash", "-c", script, "bash"].map(str::to_owned);
+    run(&[words.to_vec(), role("join")].concat())
+}
+
+#[test]
+fn a_process_that_is_not_the_rank_is_told_so() {
+    let cure =
+        "One process of each rank calls init, once; start another program by a launcher of its own";
+    for (script, why) in [
+        (r#""$@"; "$@""#, "another process has joined as that rank"),
+        (r#"eval "exec $PMI_FD>&-"; "$@""#, "the descriptor PMI_FD, isn't open"),
+    ] {
+        let finished = joined_by(script);
+        assert_eq!(finished.status, 0, "{}", finished.stderr);
+        for rank in 0..2 {
+            let words = format!("this process isn't rank {rank} of its job: ");
+            assert!(finished.stderr.contains(&words), "{}", finished.stderr);
+        }
+        let text = &finished.stderr;
+        assert!(text.contains(why) && text.contains(cure) && !text.contains("cmd="), "{text}");
+    }
+    // A job of one rank needs no launcher.
+    let finished = joined_by(r#""$@"; env -u PMI_FD "$@""#);
+    assert_eq!((finished.status, finished.stderr.as_str()), (0, ""));
+}
+
 #[test]
 fn children_of_a_rank_inherit_nothing_of_the_job() {
     let finished = run(&[vec!["-n".to_owned(), "2".to_owned()], role("children")].concat());

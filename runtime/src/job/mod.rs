@@ -132,6 +132,17 @@ pub enum Error {
         "this process has joined its job before: call init once, and pass the Rank on by reference"
     )]
     Twice,
+    /// This process isn't the one that joins the job as its rank.
+    #[error(
+        "this process isn't rank {rank} of its job: {why}. One process of each rank calls init, once; start another program \
+         by a launcher of its own, or as a job of one rank, without PMI_FD in its environment (env -u PMI_FD PROGRAM)"
+    )]
+    NotTheRank {
+        /// The rank of the environment.
+        rank: u32,
+        /// What shows it.
+        why: &'static str,
+    },
     /// The communication with the launcher failed.
     #[error("communicating with the launcher: {0}")]
     Launcher(#[source] io::Error),
@@ -282,15 +293,28 @@ const HOSTS: &str = "the numbers of consecutive ranks on one host, separated by 
                      PMI_SIZE, and @N after those that are on the Nth host, from 0, again";
 const RANK: &str = "a rank from 0 to PMI_SIZE - 1";
 
+const CLOSED: &str = "its connection to the launcher, the descriptor PMI_FD, isn't open, so the rank, or a script in its \
+                      place, started this process";
+const JOINED: &str =
+    "another process has joined as that rank, such as an earlier program of the same script";
+
 /// The connection to the launcher, with this process's rank and the job's size.
 fn connect() -> Result<Option<(Exchange, u32, u32)>, Error> {
     if let Some(number) = optional::<RawFd>(env::PMI_FD, "an open descriptor")? {
         let size = required(env::PMI_SIZE, "the number of ranks, from 1")?;
         let rank = required(env::PMI_RANK, RANK)?;
-        let Some(socket) = inherited::take(number)? else {
-            return Ok(None);
+        let not_the_rank = |why| Error::NotTheRank { rank, why };
+        let taken = match inherited::take(number) {
+            Err(Error::Launcher(error)) if error.raw_os_error() == Some(nix::libc::EBADF) => {
+                return Err(not_the_rank(CLOSED));
+            }
+            taken => taken?,
         };
-        let client = pmi::Client::open(socket).map_err(Error::Launcher)?;
+        let Some(socket) = taken else { return Ok(None) };
+        let client = pmi::Client::open(socket).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => not_the_rank(JOINED),
+            _ => Error::Launcher(error),
+        })?;
         return Ok(Some((Exchange::Pmi(client, rank), rank, size)));
     }
     if let Some(address) = text(env::PMI_PORT) {

@@ -17,6 +17,9 @@ use super::secret::Secret;
 /// The request to `longshore run` for the job's parts on this host, which isn't part of PMI-1.
 pub(crate) const JOIN: &str = "cmd=longshore_join";
 
+/// The reason of a server that refuses a second `init` over one connection.
+pub(crate) const ALREADY: &str = "initialized_already";
+
 /// The key-value store of `longshore run`, by which a client knows it.
 pub(crate) const STORE: &str = "longshore";
 
@@ -97,8 +100,26 @@ impl Client {
         Client { stream, store: String::new() }
     }
 
+    /// Begins the exchange with the server.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if another process has begun it over the same connection.
     fn initialize(&mut self) -> io::Result<()> {
-        self.call("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init")?;
+        (&self.stream.socket).write_all(b"cmd=init pmi_version=1 pmi_subversion=1\n")?;
+        let reply = self.stream.next()?;
+        match word(&reply, "cmd") {
+            Some("response_to_init") if word(&reply, "rc").is_none_or(|code| code == "0") => {}
+            Some("response_to_init") if word(&reply, "msg") != Some(ALREADY) => {
+                return Err(unexpected(&reply));
+            }
+            // The reply to a request of the other process, which runs now.
+            Some(
+                "response_to_init" | "my_kvsname" | "barrier_out" | "put_result" | "get_result",
+            ) => {
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, unexpected(&reply)));
+            }
+            _ => return Err(unexpected(&reply)),
+        }
         let reply = self.call("cmd=get_my_kvsname", "my_kvsname")?;
         self.store = word(&reply, "kvsname").ok_or_else(|| unexpected(&reply))?.to_owned();
         Ok(())
@@ -346,6 +367,19 @@ mod tests {
         assert!(client(&["\u{0}\n"]).is_err());
         let error = client(&[INIT]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_second_process_of_a_rank_is_refused_as_such() {
+        const AGAIN: &str = "cmd=response_to_init pmi_version=1 rc=-1 msg=initialized_already\n";
+        for reply in [AGAIN, STORE] {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            (&theirs).write_all(reply.as_bytes()).unwrap();
+            let error = Client::open(ours.into()).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{reply}");
+        }
+        let error = client(&["cmd=response_to_init rc=-1 msg=version\n"]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
     #[test]

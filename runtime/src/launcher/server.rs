@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use crate::hosts::Hosts;
-use crate::job::pmi::{STORE, word};
+use crate::job::pmi::{ALREADY, STORE, word};
 
 /// The longest line that a rank may send.
 pub(super) const LINE_LIMIT: usize = 4096;
@@ -121,8 +121,7 @@ impl Server {
                 "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 msg=version".to_owned()
             }
             Some("init") if *standing != Standing::Outside => {
-                "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 msg=initialized_already"
-                    .to_owned()
+                format!("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 msg={ALREADY}")
             }
             Some("init") => {
                 *standing = Standing::Joined;
