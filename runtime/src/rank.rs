@@ -63,6 +63,10 @@ pub enum Matching {
     Signatures,
     /// Data of equal length in bytes too, between ranks of one representation that both ask for
     /// it. Programs in C send MPI_LONG and receive MPI_INT64_T, or MPI_BYTE.
+    ///
+    /// They also give hints and asserts that turn out false, which other libraries ignore. With
+    /// this value, such a call works as if the promise hadn't been given, and only `--check`
+    /// reports it.
     Lengths,
 }
 

@@ -283,6 +283,16 @@ fn access(
     let site = check.take_call(peer);
     let memory = &peers.me().architecture;
     let Admitted { exposure, form, .. } = target.admit(peer, header, peers).ok()?;
+    if exposure.breaks_no_put(header) {
+        let (window, owner) = (exposure.window, peers.me().rank);
+        check.tell(format!("9 NOPUT {site}"), || {
+            format!(
+                "check: rule 9, window {window} of rank {owner}: the rank promised NOPUT, and its \
+                 window is changed\ncheck:   by rank {peer} at {site}\ncheck:   leave out the \
+                 assert\n"
+            )
+        });
+    }
     let program = form.packing(memory).ok()?;
     let base = exposure.reach(header, form, memory).ok()?.base;
     let shape = StretchSet::new(program, header.count);

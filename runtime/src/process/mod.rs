@@ -136,6 +136,12 @@ impl Process {
         self.notes_callers
     }
 
+    /// Whether a call works though it breaks a promise of a hint or assert, and only `--check`
+    /// reports it. [`Matching`](crate::Matching) says so.
+    pub(crate) fn excuses(&self) -> bool {
+        self.me.by_length
+    }
+
     /// Whether reports of `--check` make finalize fail.
     pub(crate) fn check_fails(&self) -> bool {
         self.check == Checking::Fail

@@ -12,9 +12,9 @@ use crate::error::{ErrorKind, Result};
 /// The epochs of a window at this rank.
 pub(super) struct Epochs {
     state: Cell<EpochState>,
-    /// Whether an operation was issued since the last synchronisation. An operation that this
-    /// rank's checks refuse doesn't count.
-    used: Cell<bool>,
+    /// The operations since the last synchronisation. An operation that this rank's checks refuse
+    /// doesn't count.
+    usage: Cell<Usage>,
     /// Whether this rank stored to its own memory since the last synchronisation.
     stored: Cell<bool>,
     /// Whether the program has had a pointer to its own memory: the window doesn't see loads and
@@ -28,6 +28,16 @@ pub(super) struct Epochs {
     posted: RefCell<Option<Vec<u32>>>,
 }
 
+/// The operations of an epoch so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Usage {
+    Unused,
+    Used,
+    /// None, and the fence that was the last synchronisation promised that none would come. If one
+    /// comes all the same, it opens a fence epoch.
+    Renounced,
+}
+
 /// The permission to issue one operation in the current epoch.
 #[derive(Clone, Copy)]
 pub(super) struct Permit<'a>(&'a Epochs);
@@ -36,7 +46,7 @@ impl Permit<'_> {
     /// The operation was issued.
     #[inline]
     pub(super) fn used(self) {
-        self.0.used.set(true);
+        self.0.usage.set(Usage::Used);
     }
 }
 
@@ -45,7 +55,7 @@ impl Epochs {
     pub(super) fn new(pointed: bool) -> Epochs {
         Epochs {
             state: Cell::new(EpochState::Closed),
-            used: Cell::new(false),
+            usage: Cell::new(Usage::Unused),
             stored: Cell::new(false),
             pointed: Cell::new(pointed),
             opened: RefCell::default(),
@@ -60,8 +70,9 @@ impl Epochs {
     }
 
     /// Whether an operation was issued since the last synchronisation.
+    #[inline(always)]
     pub(super) fn is_used(&self) -> bool {
-        self.used.get()
+        self.usage.get() == Usage::Used
     }
 
     /// Takes a step, if it is legal. Inlined, since each call site knows its step, and most of the
@@ -75,14 +86,30 @@ impl Epochs {
     /// The state to which a step leads, if the step is legal.
     #[inline(always)]
     pub(super) fn next(&self, step: Step) -> Result<EpochState> {
-        Ok(self.state.get().after(step, self.used.get())?)
+        Ok(self.state.get().after(step, self.is_used())?)
     }
 
     /// Completes a step to this state.
     #[inline(always)]
     pub(super) fn enter(&self, state: EpochState) {
         self.state.set(state);
-        self.used.set(false);
+        self.usage.set(Usage::Unused);
+    }
+
+    /// The fence that ended the last epoch promised that none follows, but one may.
+    pub(super) fn renounce(&self) {
+        self.usage.set(Usage::Renounced);
+    }
+
+    /// Opens the fence epoch that the last fence promised not to follow. Returns false, and does
+    /// nothing, if there is no such promise.
+    pub(super) fn resume(&self) -> bool {
+        let resumes =
+            self.state.get() == EpochState::Closed && self.usage.get() == Usage::Renounced;
+        if resumes {
+            self.enter(EpochState::Fence(1));
+        }
+        resumes
     }
 
     /// Returns to the state before a step that failed.

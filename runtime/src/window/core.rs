@@ -17,6 +17,7 @@ use super::info::{AccumulateOps, Info};
 use super::lane::Lane;
 use super::parts::Parts;
 use super::peers::Target;
+use super::promise::report;
 use super::state::{FREE_IN_EPOCH, Step};
 use super::sync::fence::fence;
 use super::sync::flush::{flush, flush_idle, flush_local, is_idle, sync};
@@ -26,7 +27,7 @@ use super::sync::pscw::{complete, post, start, test, wait};
 use super::unfreed::Unfreed;
 use super::waiting::drain;
 use crate::assert::Assert;
-use crate::check::Caller;
+use crate::check::{Caller, site};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::group::Group;
 use crate::job::Activity;
@@ -304,13 +305,19 @@ impl Core {
         let gather = || {
             let communicator = parts.peers().communicator();
             communicator.announce_at(id, || format!("{CALL} of window {id}"), caller)?;
-            communicator.tell_at(id, info)
+            communicator.tell_at(id, &(*info, process.excuses()))
         };
         let set = || -> Result<()> {
             process.ready()?;
             check_usable(parts.epochs().state())?;
-            Info::check_equal(&process.during(Activity::SetInfo, id, parts.at(), gather)?)?;
-            parts.set_info(parts.info().changed_to(info));
+            let told = process.during(Activity::SetInfo, id, parts.at(), gather)?;
+            let infos: Vec<Info> = told.iter().map(|(info, _)| *info).collect();
+            let excuses = told.iter().all(|(_, excuses)| *excuses);
+            let (info, difference) = Info::agree(&infos, excuses)?;
+            if let Some(text) = difference.filter(|_| parts.peers().rank() == 0) {
+                report(process, id, &text, &site(Some(caller)));
+            }
+            parts.set_info(parts.info().changed_to(&info));
             parts.checking().set_same_op(info.accumulate_ops == AccumulateOps::SameOp);
             Ok(())
         };

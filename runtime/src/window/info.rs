@@ -214,17 +214,65 @@ impl Info {
         }
     }
 
-    /// Rule 26: all ranks give equal hints.
-    pub(super) fn check_equal(infos: &[Info]) -> Result<()> {
-        let Some(rank) = infos.iter().position(|info| *info != infos[0]) else { return Ok(()) };
+    /// The hints of all ranks together, where they may differ: what each rank may rely on with the
+    /// hints of every other one. The number of counters is no promise, so it can't differ.
+    fn common(infos: &[Info]) -> Info {
+        infos.iter().copied().reduce(|one, other| one.and(&other)).unwrap_or_default()
+    }
+
+    fn and(&self, other: &Info) -> Info {
+        let (one, two) = (self.accumulate_ordering, other.accumulate_ordering);
+        let same_op = |info: &Info| info.accumulate_ops == AccumulateOps::SameOp;
+        Info {
+            target_types: match self.target_types == other.target_types {
+                true => self.target_types,
+                false => Policy::Strict,
+            },
+            accumulate_ordering: Ordering {
+                rar: one.rar | two.rar,
+                raw: one.raw | two.raw,
+                war: one.war | two.war,
+                waw: one.waw | two.waw,
+            },
+            accumulate_ops: match same_op(self) && same_op(other) {
+                true => AccumulateOps::SameOp,
+                false => AccumulateOps::SameOpNoOp,
+            },
+            same_size: self.same_size && other.same_size,
+            same_disp_unit: self.same_disp_unit && other.same_disp_unit,
+            alloc_shared_noncontig: self.alloc_shared_noncontig && other.alloc_shared_noncontig,
+            no_locks: self.no_locks && other.no_locks,
+            no_threads: self.no_threads || other.no_threads,
+            minimum_memory_alignment: Alignment(
+                self.minimum_memory_alignment.0.max(other.minimum_memory_alignment.0),
+            ),
+            max_num_notify: self.max_num_notify,
+        }
+    }
+
+    /// Rule 26: all ranks give equal hints. Returns the hints in effect. If other ones are
+    /// excused, also returns the text of the difference.
+    pub(super) fn agree(infos: &[Info], excuses: bool) -> Result<(Info, Option<String>)> {
+        let Some(problem) = Info::differ(infos) else {
+            return Ok((infos.first().copied().unwrap_or_default(), None));
+        };
+        let count_alike = infos.iter().all(|info| info.max_num_notify == infos[0].max_num_notify);
+        match excuses && count_alike {
+            true => Ok((Info::common(infos), Some(problem))),
+            false => Err(ErrorKind::WindowArgument { class: Class::Arg, problem }.into()),
+        }
+    }
+
+    /// The first difference between the ranks' hints.
+    fn differ(infos: &[Info]) -> Option<String> {
+        let rank = infos.iter().position(|info| *info != infos[0])?;
         let differs = |key: &&str| infos[rank].get(key) != infos[0].get(key);
         let key = Info::KEYS.into_iter().find(|key| differs(key)).unwrap_or_default();
         let values = [0, rank].map(|rank| infos[rank].get(key).unwrap_or_default());
-        let problem = format!(
+        Some(format!(
             "info {key}={} at rank 0, and {} at rank {rank}: give the same at all ranks",
             values[0], values[1]
-        );
-        Err(ErrorKind::WindowArgument { class: Class::Arg, problem }.into())
+        ))
     }
 
     /// Sets a key as MPI_Info_set does. Unknown keys have no effect, as in MPI; a `tracing` event

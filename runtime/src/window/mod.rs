@@ -21,6 +21,7 @@ mod part;
 mod parts;
 mod path;
 mod peers;
+mod promise;
 mod readings;
 mod sites;
 mod state;

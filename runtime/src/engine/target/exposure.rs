@@ -11,6 +11,7 @@ use shipable::{Architecture, Bounds, Tag};
 use super::attachments::Attachments;
 use super::forms::ReceivedForm;
 use crate::control::{Control, Tally};
+use crate::engine::Me;
 use crate::error::{ErrorKind, Result, excerpt};
 use crate::group::Group;
 use crate::memory::{Exposed, Registered, Span};
@@ -155,6 +156,13 @@ impl Exposure {
         reach(measures, header.displacement, header.count, &bounds, architecture)
     }
 
+    /// Whether a peer's operation changes the window although this rank promised that none does
+    /// (rule 9).
+    pub(in crate::engine) fn breaks_no_put(&self, header: &Header) -> bool {
+        let no_op = header.kind == Kind::Fetch && header.tag == Op::NoOp.wire();
+        header.kind != Kind::Get && !no_op && self.control.is_no_put()
+    }
+
     /// Checks a peer's operation before it touches a byte: rules T1 to T6 by the form's tag, and
     /// rules 14, 15, 19, 27 and 29. Returns the memory from the operation's displacement on, and
     /// the owner that keeps it.
@@ -162,23 +170,22 @@ impl Exposure {
         &self,
         header: &Header,
         form: &ReceivedForm,
-        me: u32,
-        architecture: &Architecture,
+        me: &Me,
     ) -> Result<(Span, Cow<'_, Arc<Exposed>>)> {
-        if form.form.tag() == Tag::Locale && form.builder != me {
+        let architecture = &me.architecture;
+        if form.form.tag() == Tag::Locale && form.builder != me.rank {
             let shared = form.form.builder_architecture();
             let same = shared.is_some_and(|built| built.same_representation(architecture));
             if self.policy != Policy::SameLayout || !same {
                 return Err(ErrorKind::ForeignTarget {
                     datatype: excerpt(&form.form),
                     builder: form.builder,
-                    target: me,
+                    target: me.rank,
                 }
                 .into());
             }
         }
-        let no_op = header.kind == Kind::Fetch && header.tag == Op::NoOp.wire();
-        if header.kind != Kind::Get && !no_op && self.control.is_no_put() {
+        if !me.by_length && self.breaks_no_put(header) {
             return Err(ErrorKind::Epoch(NO_PUT).into());
         }
         if let Some(counter) = header.notify {

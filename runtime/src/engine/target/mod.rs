@@ -141,7 +141,7 @@ impl Target {
         let exposure = self.exposures.get(header.context).ok_or(ErrorKind::WindowFreed)?;
         let form = self.form(peer, header.form)?;
         let me = peers.me();
-        let (span, memory) = exposure.admit(header, form, me.rank, &me.architecture)?;
+        let (span, memory) = exposure.admit(header, form, me)?;
         Ok(Admitted { exposure, form, span, memory })
     }
 

@@ -7,6 +7,7 @@ use super::offer::{Extent, Offer, compare};
 use super::reach::register;
 use super::{Contribution, Ground};
 use crate::barrier::Barrier;
+use crate::check::{Caller, site};
 use crate::communicator::{Communicator, told};
 use crate::control::Control;
 use crate::error::{ErrorKind, Result};
@@ -14,6 +15,7 @@ use crate::flavor::Flavor;
 use crate::memory::Registered;
 use crate::window::core::Core;
 use crate::window::info::Info;
+use crate::window::promise::report;
 
 /// Agrees on a window with the other ranks. The ranges that this rank allocated are added to
 /// `ranges`; the window has them when it is made, and the caller frees them otherwise.
@@ -28,13 +30,15 @@ pub(super) fn agree(
     contribution: Result<Contribution>,
     ranges: &mut Vec<Range>,
     info: &Info,
+    caller: Caller,
 ) -> Result<Core> {
     let (process, group) = (communicator.process(), communicator.group());
     let number = match communicator.rank() {
         0 => process.number_window(),
         _ => Ok(0),
     };
-    let mut offer = Offer::new(flavor, &contribution, info, *number.as_ref().unwrap_or(&0));
+    let numbered = *number.as_ref().unwrap_or(&0);
+    let mut offer = Offer::new(flavor, &contribution, info, numbered, process.excuses());
     if let Err(error) = &number {
         offer.error.get_or_insert(told(error));
     }
@@ -52,9 +56,12 @@ pub(super) fn agree(
     }
     let offers: Vec<Offer> = communicator.tell(&offer)?;
     let contribution = contribution?;
-    compare(&offers, group)?;
+    let (info, broken) = compare(&offers, group)?;
     let window = offers.first().map_or(0, |offer| offer.number);
-    let built = build(communicator, window, contribution, registered, &offers, info);
+    for text in broken.iter().filter(|_| communicator.rank() == 0) {
+        report(process, window, text, &site(Some(caller)));
+    }
+    let built = build(communicator, window, contribution, registered, &offers, &info);
     // A large job's offers take more memory than its window. All ranks meet next.
     drop(offers);
     let failed = built.as_ref().err().map(told);

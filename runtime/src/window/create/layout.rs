@@ -24,6 +24,8 @@ pub(super) struct Layout {
 struct Wish {
     size: u64,
     info: Info,
+    /// Whether the rank excuses broken promises.
+    excuses: bool,
     /// The class and text of what is wrong at this rank.
     error: Option<(u8, String)>,
 }
@@ -39,6 +41,7 @@ impl Layout {
         let wish = Wish {
             size: checked.as_ref().map_or(0, |(size, _)| *size),
             info: *info,
+            excuses: communicator.process().excuses(),
             error: checked.as_ref().err().map(told),
         };
         let wishes: Vec<Wish> = communicator.tell(&wish)?;
@@ -51,9 +54,9 @@ impl Layout {
             return Err(ErrorKind::elsewhere(by, class, text).into());
         }
         let infos: Vec<_> = wishes.iter().map(|wish| wish.info).collect();
-        Info::check_equal(&infos)?;
-        let Info { alloc_shared_noncontig, minimum_memory_alignment: alignment, .. } =
-            wishes[0].info;
+        // The offers report the difference.
+        let (info, _) = Info::agree(&infos, wishes.iter().all(|wish| wish.excuses))?;
+        let Info { alloc_shared_noncontig, minimum_memory_alignment: alignment, .. } = info;
         let place = |end: &mut u64, (rank, wish): (u32, &Wish)| -> Option<u64> {
             let lead = || lead(wish.size, rank, alignment);
             let start = match alloc_shared_noncontig {

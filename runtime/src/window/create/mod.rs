@@ -209,7 +209,7 @@ fn open(
         let mut ranges = Vec::new();
         let own = contribution.as_ref().ok().filter(|contribution| !contribution.placed);
         ranges.extend(own.and_then(|contribution| contribution.part).map(Part::range));
-        let opened = agree(communicator, flavor, contribution, &mut ranges, info);
+        let opened = agree(communicator, flavor, contribution, &mut ranges, info, caller);
         if opened.is_err() {
             for range in ranges {
                 // There is an error to return already.

@@ -20,6 +20,8 @@ pub(super) struct Offer {
     pub size: u64,
     pub unit: u32,
     pub info: Info,
+    /// Whether the rank excuses broken promises.
+    pub excuses: bool,
     /// Where its memory begins in the segment, if it lies there. From rank 0 of a shared window
     /// where all memory begins; from a rank of a dynamic window where its directory begins.
     pub offset: Option<u64>,
@@ -42,11 +44,23 @@ impl Offer {
         contribution: &Result<Contribution>,
         info: &Info,
         number: u32,
+        excuses: bool,
     ) -> Offer {
         let (info, offset, address) = (*info, None, None);
         let (control, key, error) = (None, None, None);
-        let nothing =
-            Offer { flavor, size: 0, unit: 1, info, offset, address, control, key, number, error };
+        let nothing = Offer {
+            flavor,
+            size: 0,
+            unit: 1,
+            info,
+            excuses,
+            offset,
+            address,
+            control,
+            key,
+            number,
+            error,
+        };
         match contribution {
             Ok(Contribution { ground, measures, part, .. }) => Offer {
                 size: measures.size,
@@ -64,8 +78,9 @@ impl Offer {
 }
 
 /// Compares the offers of all ranks, which all do alike: the flavor and the hints are the same
-/// everywhere, and the hints hold (rule 26).
-pub(super) fn compare(offers: &[Offer], group: &Group) -> Result<()> {
+/// everywhere, and the hints hold (rule 26). Returns the hints in effect. If all ranks excuse
+/// broken promises, also returns the texts of those that are.
+pub(super) fn compare(offers: &[Offer], group: &Group) -> Result<(Info, Vec<String>)> {
     let failed = |(by, offer): (&u32, &Offer)| Some((*by, offer.error.clone()?));
     if let Some((by, (class, text))) = group.processes().iter().zip(offers).find_map(failed) {
         return Err(ErrorKind::elsewhere(by, class, text).into());
@@ -75,6 +90,7 @@ pub(super) fn compare(offers: &[Offer], group: &Group) -> Result<()> {
         Some((other, value(&offers[other]), value(&offers[0])))
     };
     let wrong = |problem| Err(ErrorKind::WindowArgument { class: Class::Arg, problem }.into());
+    let excuses = offers.iter().all(|offer| offer.excuses);
     if let Some(rank) = offers.iter().position(|offer| offer.flavor != offers[0].flavor) {
         let (one, other) = (offers[0].flavor.call(), offers[rank].flavor.call());
         return wrong(format!(
@@ -82,21 +98,26 @@ pub(super) fn compare(offers: &[Offer], group: &Group) -> Result<()> {
         ));
     }
     let infos: Vec<_> = offers.iter().map(|offer| offer.info).collect();
-    Info::check_equal(&infos)?;
-    let info = infos[0];
+    let (mut info, difference) = Info::agree(&infos, excuses)?;
+    let mut broken: Vec<String> = difference.into_iter().collect();
     if info.same_size {
         if let Some((rank, there, here)) = differ(&|offer| offer.size) {
-            return wrong(format!(
+            info.same_size = false;
+            broken.push(format!(
                 "info same_size=true, but rank 0 gives {here} bytes and rank {rank} {there}"
             ));
         }
     }
     if info.same_disp_unit {
         if let Some((rank, there, here)) = differ(&|offer| offer.unit.into()) {
-            return wrong(format!(
+            info.same_disp_unit = false;
+            broken.push(format!(
                 "info same_disp_unit=true, but rank 0 gives {here} and rank {rank} {there}"
             ));
         }
     }
-    Ok(())
+    match broken.is_empty() || excuses {
+        true => Ok((info, broken)),
+        false => wrong(broken.swap_remove(0)),
+    }
 }

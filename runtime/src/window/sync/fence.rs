@@ -3,8 +3,8 @@
 use crate::assert::Assert;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
-use crate::window::access::Epochs;
 use crate::window::parts::Parts;
+use crate::window::promise::broken;
 use crate::window::state::{EpochState, Step};
 use crate::window::sync::flush::settle;
 
@@ -26,7 +26,7 @@ pub(in crate::window) fn fence(parts: &Parts, assert: Assert) -> Result<()> {
     }
     epochs.step(Step::Fence { succeeds: !assert.contains(Assert::NOSUCCEED) })?;
     process.note(Activity::Fence, parts.id());
-    let asserted = check_asserts(epochs, assert, used);
+    let asserted = check_asserts(parts, assert, used);
     epochs.forget_stores();
     let settled = settle(parts, None, None);
     // Puts of the epoch that ends arrive until the meeting is over. Puts of the next epoch arrive
@@ -52,6 +52,8 @@ pub(in crate::window) fn fence(parts: &Parts, assert: Assert) -> Result<()> {
     if met.is_err() {
         // Without all ranks no epoch begins.
         epochs.restore(EpochState::Closed);
+    } else if process.excuses() && !epochs.is_fenced() {
+        epochs.renounce();
     }
     let settled = settled.map_err(|error| error.within(|| before.to_string()));
     // A call that fails is one error to the handler: the gravest one.
@@ -59,12 +61,12 @@ pub(in crate::window) fn fence(parts: &Parts, assert: Assert) -> Result<()> {
 }
 
 /// Rule 9, as far as this rank can tell.
-pub(super) fn check_asserts(epochs: &Epochs, assert: Assert, used: bool) -> Result<()> {
-    if assert.contains(Assert::NOSTORE) && epochs.has_stored() {
-        return Err(ErrorKind::Epoch(STORED).into());
+pub(super) fn check_asserts(parts: &Parts, assert: Assert, used: bool) -> Result<()> {
+    if assert.contains(Assert::NOSTORE) && parts.epochs().has_stored() {
+        broken(parts, STORED)?;
     }
     if assert.contains(Assert::NOPRECEDE) && used {
-        return Err(ErrorKind::Epoch(PRECEDED).into());
+        broken(parts, PRECEDED)?;
     }
     Ok(())
 }

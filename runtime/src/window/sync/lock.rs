@@ -9,6 +9,7 @@ use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::window::claim::{NOT_LOCKED, claim, lock_lazily, release, release_all, unchecked_lock};
 use crate::window::parts::Parts;
+use crate::window::promise::broken;
 use crate::window::state::{Access, EpochState, Step};
 use crate::window::sync::flush::{await_done, settle};
 
@@ -154,7 +155,7 @@ pub(in crate::window) fn unlock_all(parts: &Parts, caller: Caller) -> Result<()>
 /// Rule 26: a window with the hint `no_locks` isn't locked.
 fn check_hint(parts: &Parts) -> Result<()> {
     match parts.info().no_locks {
-        true => Err(ErrorKind::Epoch(NO_LOCKS).into()),
+        true => broken(parts, NO_LOCKS),
         false => Ok(()),
     }
 }

@@ -75,7 +75,7 @@ pub(in crate::window) fn post(parts: &Parts, group: &Group, assert: Assert) -> R
     }
     await_unlocked(parts)?;
     let origins = peers.members(group)?;
-    check_asserts(epochs, assert, false)?;
+    check_asserts(parts, assert, false)?;
     epochs.forget_stores();
     peers.control().set_exposed(true);
     peers.control().set_no_put(assert.contains(Assert::NOPUT));
