@@ -377,7 +377,8 @@ pub fn comm_set_info(comm: &Comm, info: &Info) -> Result<()> {
 }
 
 pub fn comm_get_info(comm: &Comm) -> Result<Handle> {
-    let hints: Pairs = comm.own.card.hints().clone();
+    let mut hints: Pairs = comm.own.card.hints().clone();
+    hints.push(info::kinds_of_memory());
     insert(Arc::new(Info::new(hints)))
 }
 

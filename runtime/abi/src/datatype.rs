@@ -6,13 +6,13 @@
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use longshore::shipable::Basic;
+use longshore::shipable::{Architecture, Basic};
 use longshore::{Bounds, Class, Datatype};
 
 use crate::arg::{Address, Width};
 use crate::constants as c;
 use crate::fault::{Fault, Result};
-use crate::handle::{Handle, Kind, Object, borrow_object, insert};
+use crate::handle::{Handle, Kind, Object, borrow_object, find, insert};
 use crate::keyval::{Attributes, Holder};
 use crate::lock::lock;
 use crate::object::Card;
@@ -117,6 +117,33 @@ fn compiled_first(handle: Handle) -> Option<&'static longshore::Type> {
     let at = handle.number().wrapping_sub(c::DATATYPE_NULL.number());
     let compiled = PREDEFINED.get(at)?.get()?.committed.get()?;
     Some(COMPILED.get(at)?.get_or_init(|| compiled))
+}
+
+/// The bytes of a predefined type's values on this machine. `None` if there is no such type. Asks
+/// for no state, so that it may be called before MPI_Init.
+pub fn size_here(handle: Handle) -> Option<i64> {
+    let bounds = Datatype::from(basic(handle)?).bounds(&Architecture::NATIVE);
+    bounds.ok().map(|bounds| bounds.size)
+}
+
+/// The type of a message's elements. The null process exchanges nothing, so with it the type may be
+/// null.
+///
+/// # Errors
+/// TYPE for another null type, or one that isn't committed.
+pub fn of_message(datatype: Option<&Type>, peer: c_int) -> Result<&longshore::Type> {
+    match datatype {
+        Some(datatype) => datatype.committed(),
+        None if peer == c::PROC_NULL => {
+            static NOTHING: OnceLock<Arc<Type>> = OnceLock::new();
+            let byte = find::<Type>(c::BYTE)?;
+            NOTHING.get_or_init(|| byte).committed()
+        }
+        None => {
+            let what = "the handle is null: only messages of MPI_PROC_NULL need no datatype";
+            Err(Fault::new(Class::Type, what.to_owned()))
+        }
+    }
 }
 
 impl Type {

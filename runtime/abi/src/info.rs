@@ -56,6 +56,12 @@ pub fn set(pairs: &mut Pairs, key: &str, value: &str) {
     }
 }
 
+/// The kinds of memory that calls take, in the infos of communicators, windows and sessions
+/// (MPI-5.0 section 12.4.3): the system's, and that of MPI's own functions.
+pub fn kinds_of_memory() -> (String, String) {
+    ("mpi_memory_alloc_kinds".to_owned(), "mpi,system".to_owned())
+}
+
 /// How the program was started (MPI-5.0 section 11.2.3), as far as the process knows it.
 fn environment() -> Pairs {
     let mut pairs = Pairs::new();

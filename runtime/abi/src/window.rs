@@ -12,7 +12,7 @@ use crate::communicator::Comm;
 use crate::constants as c;
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind, Object, find, insert, remove};
-use crate::info::Info;
+use crate::info::{Info, kinds_of_memory};
 use crate::keyval::{Attributes, Holder};
 use crate::lock::lock;
 use crate::object::Card;
@@ -247,7 +247,7 @@ pub fn win_get_info(win: &Win) -> Result<Handle> {
     let hints = win.with(Window::info)?;
     let pairs = Hints::KEYS.into_iter();
     let pairs = pairs.filter_map(|key| Some((key.to_owned(), hints.get(key)?)));
-    insert(Arc::new(Info::new(pairs.collect())))
+    insert(Arc::new(Info::new(pairs.chain([kinds_of_memory()]).collect())))
 }
 
 /// Hints that can only be given when the window is made have no effect.

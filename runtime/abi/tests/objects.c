@@ -147,12 +147,14 @@ static void handlers(void) {
   CHECK(comm == MPI_ERRHANDLER_NULL);
   calls = 0;
   FAILS(MPI_ERR_TAG, MPI_Send(NULL, 0, MPI_INT, 0, -7, dup));
-  CHECK(calls == 1 && last == MPI_ERR_TAG);
+  CHECK(calls == 1);
+  FAILS(MPI_ERR_TAG, last);
   OK(MPI_Comm_get_errhandler(dup, &got));
   OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, got));
   OK(MPI_Errhandler_free(&got));
   FAILS(MPI_ERR_COUNT, MPI_Type_contiguous(-1, MPI_INT, &(MPI_Datatype){0}));
-  CHECK(calls == 2 && last == MPI_ERR_COUNT);
+  CHECK(calls == 2);
+  FAILS(MPI_ERR_COUNT, last);
   OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
   OK(MPI_Comm_free(&dup));
   FAILS(MPI_ERR_ERRHANDLER, MPI_Errhandler_free(&comm));
@@ -291,8 +293,34 @@ static void infos(int argc, char **argv) {
 static void fortran(void) {
   int yes = 1, no = 0, got_yes = -1, got_no = -1, is_set = -1;
   MPI_Info info;
+  char value[MPI_MAX_INFO_VAL + 1];
+  /* All types of Fortran have sizes, which can't be changed. */
+  const char *sizes[][2] = {{"mpi_logical_size", "4"}, {"mpi_integer_size", "4"}, {"mpi_real_size", "4"},
+                            {"mpi_double_precision_size", "8"}, {"mpi_real16_supported", "true"}};
   OK(MPI_Abi_get_fortran_info(&info));
-  CHECK(info == MPI_INFO_NULL);
+  CHECK(info != MPI_INFO_NULL);
+  for (int i = 0; i < 5; i++) {
+    OK(MPI_Info_get(info, sizes[i][0], MPI_MAX_INFO_VAL, value, &is_set));
+    CHECK(is_set && !strcmp(value, sizes[i][1]));
+  }
+  OK(MPI_Abi_set_fortran_info(info));
+  OK(MPI_Info_free(&info));
+  for (int i = 0; i < 4; i++) {
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, sizes[i][0], i == 3 ? "16" : "8"));
+    FAILS(MPI_ERR_ABI, MPI_Abi_set_fortran_info(info));
+    OK(MPI_Info_free(&info));
+  }
+  OK(MPI_Info_create(&info));
+  OK(MPI_Info_set(info, "mpi_real2_supported", "perhaps"));
+  FAILS(MPI_ERR_ABI, MPI_Abi_set_fortran_info(info));
+  OK(MPI_Info_set(info, "mpi_real2_supported", "false"));
+  OK(MPI_Abi_set_fortran_info(info));
+  OK(MPI_Info_free(&info));
+  OK(MPI_Abi_get_fortran_info(&info));
+  OK(MPI_Info_get(info, "mpi_real2_supported", MPI_MAX_INFO_VAL, value, &is_set));
+  CHECK(is_set && !strcmp(value, "false"));
+  OK(MPI_Info_free(&info));
   OK(MPI_Abi_get_fortran_booleans(sizeof yes, &got_yes, &got_no, &is_set));
   CHECK(!is_set);
   OK(MPI_Abi_set_fortran_booleans(sizeof yes, &yes, &no));
