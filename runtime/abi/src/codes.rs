@@ -1,10 +1,9 @@
 //! The codes of errors, their classes and their strings (MPI-5.0 sections 9.4 and 9.5).
 //!
-//! The code of an error is its class, so a program may compare a code with a class. Classes and
-//! codes that a program adds follow MPI_ERR_LASTCODE. The message of the last error of each code is
-//! kept per thread, and MPI_Error_string appends it to the name of the class.
+//! The code of an error has its class in the lower seven bits, and the number of its message above
+//! them. So MPI_Error_string returns the message of the very error, whatever failed since. Classes
+//! and codes that a program adds follow MPI_ERR_LASTCODE.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Mutex;
@@ -12,18 +11,102 @@ use std::sync::Mutex;
 use longshore::Class;
 
 use crate::arg::Chars;
-use crate::constants::{ERR_ABI, ERR_LASTCODE, MAX_ERROR_STRING, SUCCESS};
+use crate::constants::{self as c, ERR_ABI, ERR_LASTCODE, MAX_ERROR_STRING, SUCCESS};
 use crate::fault::{Fault, Result};
 use crate::lock::lock;
 
-thread_local! {
-    /// The message of the last error of each code.
-    static MESSAGES: RefCell<BTreeMap<c_int, String>> = const { RefCell::new(BTreeMap::new()) };
+/// The bits of a code that are its class.
+const CLASS_BITS: u32 = 7;
+
+/// The number of messages that are kept. All codes are below MPI_ERR_LASTCODE.
+const KEPT: usize = 127;
+
+const _: () =
+    assert!((KEPT as c_int) << CLASS_BITS | ERR_ABI < ERR_LASTCODE && ERR_ABI < 1 << CLASS_BITS);
+
+/// The message of an error.
+struct Message {
+    class: c_int,
+    text: String,
+    /// When it was kept last.
+    stamp: u64,
 }
 
-/// Keeps the message of an error, for MPI_Error_string.
-pub fn keep(code: c_int, message: String) {
-    MESSAGES.with_borrow_mut(|kept| kept.insert(code, message));
+/// The messages of the last errors, by the numbers in their codes less 1.
+static MESSAGES: Mutex<(Vec<Message>, u64)> = Mutex::new((Vec::new(), 0));
+
+/// Keeps the message of an error of a class, for MPI_Error_string, and returns the error's code. An
+/// equal message has the same code. The oldest message goes if there are too many.
+pub fn keep(class: c_int, text: String) -> c_int {
+    // Programs compare these with codes, as MPI describes it.
+    let is_fixed = matches!(class, SUCCESS | c::ERR_IN_STATUS | c::ERR_PENDING);
+    if is_fixed || !(SUCCESS..=ERR_ABI).contains(&class) {
+        return class;
+    }
+    let mut messages = lock(&MESSAGES);
+    let (kept, now) = &mut *messages;
+    *now += 1;
+    let message = Message { class, text, stamp: *now };
+    let same = |it: &Message| it.class == class && it.text == message.text;
+    let index = match kept.iter().position(same) {
+        Some(index) => index,
+        None if kept.len() < KEPT => kept.len(),
+        None => {
+            let oldest = kept.iter().enumerate().min_by_key(|(_, it)| it.stamp);
+            oldest.map_or(0, |(index, _)| index)
+        }
+    };
+    match kept.get_mut(index) {
+        Some(place) => *place = message,
+        None => kept.push(message),
+    }
+    (index as c_int + 1) << CLASS_BITS | class
+}
+
+/// The class of a code of an error of MPI.
+pub fn class_of(code: c_int) -> Option<c_int> {
+    if is_class(code) || (c::T_ERR_CANNOT_INIT..=c::T_ERR_PVAR_NO_ATOMIC).contains(&code) {
+        return Some(code);
+    }
+    let (class, number) = (code & ((1 << CLASS_BITS) - 1), code >> CLASS_BITS);
+    let is_kept = usize::try_from(number).is_ok_and(|number| number <= lock(&MESSAGES).0.len());
+    (number > 0 && is_kept && is_class(class)).then_some(class)
+}
+
+/// The message of a code, unless newer ones have taken its place.
+fn message_of(code: c_int) -> Option<String> {
+    let index = usize::try_from((code >> CLASS_BITS) - 1).ok()?;
+    let messages = lock(&MESSAGES);
+    let message = messages.0.get(index)?;
+    (message.class == code & ((1 << CLASS_BITS) - 1)).then(|| message.text.clone())
+}
+
+/// The names of the errors of tools, from MPI_T_ERR_CANNOT_INIT on, and what they mean (MPI-5.0
+/// section 15.3.10).
+const TOOLS: [(&str, &str); 18] = [
+    ("CANNOT_INIT", "the interface can't be initialized"),
+    ("NOT_ACCESSIBLE", "the function can't be used now"),
+    ("NOT_INITIALIZED", "call MPI_T_init_thread first"),
+    ("NOT_SUPPORTED", "the function isn't supported"),
+    ("MEMORY", "there is no memory"),
+    ("INVALID", "an argument is wrong"),
+    ("INVALID_INDEX", "there is nothing with this index"),
+    ("INVALID_ITEM", "there is no item with this index"),
+    ("INVALID_SESSION", "there is no such session"),
+    ("INVALID_HANDLE", "there is no such handle"),
+    ("INVALID_NAME", "there is nothing with this name"),
+    ("OUT_OF_HANDLES", "there are no handles left"),
+    ("OUT_OF_SESSIONS", "there are no sessions left"),
+    ("CVAR_SET_NOT_NOW", "the variable can't be set now"),
+    ("CVAR_SET_NEVER", "the variable can't be set any more"),
+    ("PVAR_NO_WRITE", "the variable can't be written"),
+    ("PVAR_NO_STARTSTOP", "the variable can't be started or stopped"),
+    ("PVAR_NO_ATOMIC", "the variable can't be read and reset at once"),
+];
+
+/// The name and the meaning of an error of tools.
+fn of_tools(code: c_int) -> Option<(&'static str, &'static str)> {
+    TOOLS.get(usize::try_from(code - c::T_ERR_CANNOT_INIT).ok()?).copied()
 }
 
 /// The classes, codes and strings that a program added.
@@ -63,8 +146,11 @@ pub fn last_used() -> c_int {
 
 /// The name of a code's class, such as `MPI_ERR_RANK`.
 pub fn name(code: c_int) -> String {
-    let class = u8::try_from(code).ok().and_then(Class::from_wire);
-    match class {
+    if let Some((name, _)) = of_tools(code) {
+        return format!("MPI_T_ERR_{name}");
+    }
+    let class = class_of(code).and_then(|class| u8::try_from(class).ok());
+    match class.and_then(Class::from_wire) {
         Some(class) => class.mpi_name(),
         None if code == SUCCESS => "MPI_SUCCESS".to_owned(),
         None => format!("error code {code}"),
@@ -81,8 +167,10 @@ pub fn string(code: c_int) -> String {
     if code == SUCCESS {
         return "MPI_SUCCESS: no error".to_owned();
     }
-    let message = MESSAGES.with_borrow(|kept| kept.get(&code).cloned());
-    message.unwrap_or_else(|| name(code))
+    if let Some((name, meaning)) = of_tools(code) {
+        return format!("MPI_T_ERR_{name}: {meaning}");
+    }
+    message_of(code).unwrap_or_else(|| name(code))
 }
 
 /// Whether a code is one of MPI's classes.
@@ -91,12 +179,8 @@ fn is_class(code: c_int) -> bool {
 }
 
 pub fn error_class(code: c_int) -> Result<c_int> {
-    let added = lock(&ADDED);
-    match added.classes.get(&code) {
-        Some(class) => Ok(*class),
-        None if is_class(code) || (1001..=1018).contains(&code) => Ok(code),
-        None => Err(unknown(code)),
-    }
+    let added = lock(&ADDED).classes.get(&code).copied();
+    added.or_else(|| class_of(code)).ok_or_else(|| unknown(code))
 }
 
 fn unknown(code: c_int) -> Fault {

@@ -7,10 +7,12 @@ use std::sync::{Arc, OnceLock};
 use longshore::Class;
 
 use crate::arg::Address;
-use crate::constants::{ERRHANDLER_NULL, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN};
+use crate::constants::{
+    COMM_NULL, ERRHANDLER_NULL, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, SESSION_NULL,
+};
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind, Object, insert, remove};
-use crate::state;
+use crate::{codes, state};
 
 /// An error handler.
 pub struct Errhandler {
@@ -63,6 +65,14 @@ impl Errhandler {
         }
     }
 
+    /// The handle that a function of the program gets where its object doesn't exist.
+    pub fn null_object(&self) -> Handle {
+        match self.action {
+            Action::Call { of: Kind::Session, .. } => SESSION_NULL,
+            _ => COMM_NULL,
+        }
+    }
+
     /// Whether objects of a kind can have it.
     pub fn suits(&self, kind: Kind) -> Result<()> {
         match self.action {
@@ -93,8 +103,9 @@ impl Errhandler {
                     "longshore: {rank}{call} failed, and its error handler ends the job\n\
                      longshore: {rank}{message}\n"
                 ));
-                // The status of a process has eight bits.
-                state::end_job(if code & 0xff == 0 { 1 } else { code });
+                // The status of a process has eight bits, which a class of MPI fits.
+                let status = codes::class_of(code).unwrap_or(code);
+                state::end_job(if status & 0xff == 0 { 1 } else { status });
             }
             Action::Call { function, .. } => {
                 let (mut handle, mut code) = (handle, code);

@@ -18,14 +18,13 @@ use crate::window::Win;
 /// Gives an error to its object's handler, and returns its code.
 pub fn raise(call: &str, raiser: Raiser, fault: &Fault) -> c_int {
     let code = fault.code();
-    let message = fault.message().map_or_else(
-        || codes::string(code),
-        |message| {
+    let (code, message) = match fault.message() {
+        None => (code, codes::string(code)),
+        Some(message) => {
             let message = format!("{}: {message}", codes::name(code));
-            codes::keep(code, format!("{call}: {message}"));
-            message
-        },
-    );
+            (codes::keep(code, format!("{call}: {message}")), message)
+        }
+    };
     if raiser == Raiser::Nobody {
         return code;
     }
@@ -49,6 +48,9 @@ fn handler(raiser: Raiser) -> (Handle, Arc<Errhandler>) {
         Raiser::File(handle) => {
             let handler = find::<File>(handle).map(|file| file.card().errhandler());
             return (handle, handler.unwrap_or_else(|_| File::default_handler()));
+        }
+        Raiser::Handler(handle) => {
+            find::<Errhandler>(handle).map(|handler| (handler.null_object(), handler)).ok()
         }
         Raiser::Own | Raiser::Nobody => None,
     };

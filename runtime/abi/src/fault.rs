@@ -22,6 +22,8 @@ pub enum Raiser {
     File(Handle),
     /// A session.
     Session(Handle),
+    /// The object that the call would have made: it has this error handler.
+    Handler(Handle),
     /// None: the call only returns its code.
     Nobody,
 }

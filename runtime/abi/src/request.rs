@@ -10,6 +10,7 @@ use longshore::{Class, Pointed, Receiving, Sending, Waitable};
 
 use crate::arg::{Address, List, Room};
 use crate::arguments::Started;
+use crate::codes;
 use crate::communicator::Comm;
 use crate::constants::{ERR_IN_STATUS, REQUEST_NULL, UNDEFINED};
 use crate::copied::Copied;
@@ -70,7 +71,13 @@ impl Outcome {
     /// The outcome of an operation that failed, with the source and the tag of the message that it
     /// had matched.
     fn failed(fault: Fault, message: Option<(c_int, c_int)>) -> Outcome {
-        Outcome { status: Status::failed(fault.code(), message), fault: Some(fault) }
+        let code = match fault.message() {
+            Some(text) => {
+                codes::keep(fault.code(), format!("{}: {text}", codes::name(fault.code())))
+            }
+            None => fault.code(),
+        };
+        Outcome { status: Status::failed(code, message), fault: Some(fault) }
     }
 }
 

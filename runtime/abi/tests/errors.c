@@ -32,7 +32,8 @@ int main(int argc, char **argv) {
   OK(MPI_Errhandler_free(&handler));
   CHECK(handler == MPI_ERRHANDLER_NULL);
   FAILS(MPI_ERR_ARG, MPI_Comm_split(dup, -5, 0, &seen));
-  CHECK(calls == 1 && last == MPI_ERR_ARG && seen == dup);
+  CHECK(calls == 1 && seen == dup);
+  FAILS(MPI_ERR_ARG, last);
   OK(MPI_Comm_call_errhandler(dup, MPI_ERR_TAG));
   CHECK(calls == 2 && last == MPI_ERR_TAG);
   /* A new communicator has the handler of the one that it comes from. */
@@ -51,6 +52,25 @@ int main(int argc, char **argv) {
   OK(MPI_Error_string(MPI_ERR_TRUNCATE, text, &length));
   CHECK((int)strlen(text) == length && strstr(text, "MPI_ERR_TRUNCATE"));
   FAILS(MPI_ERR_ARG, MPI_Error_class(12345, &class));
+
+  /* Each code has the text of its own error, whatever fails after it. */
+  int first = MPI_Comm_rank(MPI_COMM_NULL, &n), second = MPI_Comm_size(MPI_COMM_NULL, &n);
+  CHECK(first != second && first <= MPI_ERR_LASTCODE && second <= MPI_ERR_LASTCODE);
+  FAILS(MPI_ERR_COMM, first);
+  FAILS(MPI_ERR_COMM, second);
+  OK(MPI_Error_string(first, text, &length));
+  CHECK(strstr(text, "MPI_ERR_COMM") && strstr(text, "MPI_Comm_rank") && (int)strlen(text) == length);
+  OK(MPI_Error_string(second, text, &length));
+  CHECK(strstr(text, "MPI_ERR_COMM") && strstr(text, "MPI_Comm_size"));
+  CHECK(MPI_Comm_rank(MPI_COMM_NULL, &n) == first);
+  OK(MPI_Error_string(MPI_ERR_COMM, text, &length));
+  CHECK(strstr(text, "MPI_ERR_COMM") && !strstr(text, "MPI_Comm_"));
+  /* Texts of errors long ago are lost, but their classes aren't. */
+  for (int tag = 1; tag <= 300; tag++)
+    FAILS(MPI_ERR_TAG, MPI_Send(NULL, 0, MPI_INT, me, -100 - tag, MPI_COMM_WORLD));
+  FAILS(MPI_ERR_COMM, first);
+  OK(MPI_Error_string(first, text, &length));
+  CHECK(strstr(text, "MPI_ERR_COMM"));
 
   int *last_used, flag;
   OK(MPI_Add_error_class(&class));
@@ -75,7 +95,8 @@ int main(int argc, char **argv) {
   OK(MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
   OK(MPI_Win_set_errhandler(win, handler));
   FAILS(MPI_ERR_RMA_SYNC, MPI_Win_unlock(0, win));
-  CHECK(calls == 13 && last == MPI_ERR_RMA_SYNC);
+  CHECK(calls == 13);
+  FAILS(MPI_ERR_RMA_SYNC, last);
   OK(MPI_Win_free(&win));
   OK(MPI_Errhandler_free(&handler));
   return end();
