@@ -127,6 +127,13 @@ impl Returned<c_int> for usize {
     }
 }
 
+/// A handle of a tool.
+impl Returned<*mut c_void> for *mut c_void {
+    fn returned(self) -> *mut c_void {
+        self
+    }
+}
+
 impl Returned<Handle> for Handle {
     fn returned(self) -> Handle {
         self
@@ -484,6 +491,10 @@ impl Chars {
     /// There is room for as many characters as MPI asks for.
     pub unsafe fn new(start: *mut c_char) -> Chars {
         Chars(start)
+    }
+
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
     }
 
     /// Writes text that fits into `size` bytes with its zero, and returns its length.

@@ -14,7 +14,7 @@ use crate::arg::{Address, Buffer};
 use crate::communicator::Comm;
 use crate::constants::{BSEND_OVERHEAD, PROC_NULL};
 use crate::copied::Copied;
-use crate::datatype::Type;
+use crate::datatype::{Type, of_message};
 use crate::fault::{Fault, Raiser, Result};
 use crate::handle::Handle;
 use crate::lock::lock;
@@ -93,24 +93,23 @@ impl Attached {
 pub fn bsend(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     dest: c_int,
     tag: c_int,
     comm: &Comm,
 ) -> Result<()> {
-    bsend_by(buf, count, datatype, (dest, tag), comm, comm.inner())
+    bsend_by(buf, count, of_message(datatype, dest)?, (dest, tag), comm, comm.inner())
 }
 
 /// A buffered send by a reference to the communicator of its own.
 pub fn bsend_by(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: &longshore::Type,
     (dest, tag): (c_int, c_int),
     comm: &Comm,
     by: &Communicator,
 ) -> Result<()> {
-    let datatype = datatype.committed()?;
     buf.check(count, datatype)?;
     if dest == PROC_NULL {
         return Ok(());
@@ -134,7 +133,7 @@ pub fn bsend_by(
 pub fn ibsend(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     dest: c_int,
     tag: c_int,
     comm: &Comm,

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use longshore::Class;
 
 use crate::communicator::{Comm, made};
+use crate::constants::COMM_NULL;
 use crate::errhandler::Errhandler;
 use crate::fault::{Fault, Result};
 use crate::group::{self, Group};
-use crate::handle::{Handle, find};
+use crate::handle::{Handle, Kind, find};
 use crate::info::Info;
 use crate::object::Card;
 use crate::session::number_of;
@@ -62,6 +63,10 @@ pub fn intercomm_create_from_groups(
     _info: Option<&Info>,
     errhandler: &Arc<Errhandler>,
 ) -> Result<Handle> {
+    errhandler.suits(Kind::Comm)?;
+    if local.inner().size() == 0 || remote.inner().size() == 0 {
+        return Ok(COMM_NULL);
+    }
     let (world, tag) = (state::state()?.rank().world(), number_of(tag));
     let wrong = || {
         let what = format!("there is no rank {remote_leader} in the remote group");

@@ -71,5 +71,6 @@ mod quick;
 mod request;
 mod rma;
 mod session;
+mod tool;
 mod topology;
 mod window;

@@ -8,7 +8,7 @@ use crate::arg::{Buffer, Room};
 use crate::communicator::Comm;
 use crate::constants::PROC_NULL;
 use crate::copied::Copied;
-use crate::datatype::Type;
+use crate::datatype::{Type, of_message};
 use crate::envelope;
 use crate::fault::Raiser;
 use crate::fault::Result;
@@ -19,19 +19,19 @@ use crate::status::Status;
 pub fn send(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     dest: c_int,
     tag: c_int,
     comm: &Comm,
 ) -> Result<()> {
-    Ok(comm.inner().send(buf.origin(count, datatype.committed()?)?, dest, tag)?)
+    Ok(comm.inner().send(buf.origin(count, of_message(datatype, dest)?)?, dest, tag)?)
 }
 
 /// A receive that is there may be the reason for a program's ready send, and is no condition here.
 pub fn rsend(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     dest: c_int,
     tag: c_int,
     comm: &Comm,
@@ -42,24 +42,24 @@ pub fn rsend(
 pub fn ssend(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     dest: c_int,
     tag: c_int,
     comm: &Comm,
 ) -> Result<()> {
-    Ok(comm.inner().ssend(buf.origin(count, datatype.committed()?)?, dest, tag)?)
+    Ok(comm.inner().ssend(buf.origin(count, of_message(datatype, dest)?)?, dest, tag)?)
 }
 
 pub fn recv(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     source: c_int,
     tag: c_int,
     comm: &Comm,
     status: Room<Status>,
 ) -> Result<()> {
-    let room = buf.destination(count, datatype.committed()?)?;
+    let room = buf.destination(count, of_message(datatype, source)?)?;
     let received = comm.inner().recv(room, source, tag)?;
     envelope::received(Some(comm), &received).put(status.get(0));
     Ok(())
@@ -69,19 +69,19 @@ pub fn recv(
 pub fn sendrecv(
     sendbuf: Buffer,
     sendcount: i64,
-    sendtype: &Type,
+    sendtype: Option<&Type>,
     dest: c_int,
     sendtag: c_int,
     recvbuf: Buffer,
     recvcount: i64,
-    recvtype: &Type,
+    recvtype: Option<&Type>,
     source: c_int,
     recvtag: c_int,
     comm: &Comm,
     status: Room<Status>,
 ) -> Result<()> {
-    let data = sendbuf.origin(sendcount, sendtype.committed()?)?;
-    let room = recvbuf.destination(recvcount, recvtype.committed()?)?;
+    let data = sendbuf.origin(sendcount, of_message(sendtype, dest)?)?;
+    let room = recvbuf.destination(recvcount, of_message(recvtype, source)?)?;
     let received = comm.inner().sendrecv((data, dest, sendtag), (room, source, recvtag))?;
     envelope::received(Some(comm), &received).put(status.get(0));
     Ok(())
@@ -91,7 +91,7 @@ pub fn sendrecv(
 pub fn sendrecv_replace(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     dest: c_int,
     sendtag: c_int,
     source: c_int,
@@ -99,7 +99,8 @@ pub fn sendrecv_replace(
     comm: &Comm,
     status: Room<Status>,
 ) -> Result<()> {
-    let data = buf.destination(count, datatype.committed()?)?;
+    let data = buf
+        .destination(count, of_message(datatype, if dest == PROC_NULL { source } else { dest })?)?;
     let received = comm.inner().sendrecv_replace(data, (dest, sendtag), (source, recvtag))?;
     envelope::received(Some(comm), &received).put(status.get(0));
     Ok(())
@@ -118,13 +119,13 @@ fn start(
 pub fn isend(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     dest: c_int,
     tag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
     start(comm, |comm| {
-        let data = buf.given(count, datatype.committed()?)?;
+        let data = buf.given(count, of_message(datatype, dest)?)?;
         Ok(Operation::Send(comm.isend(data, dest, tag)?))
     })
 }
@@ -132,13 +133,13 @@ pub fn isend(
 pub fn issend(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     dest: c_int,
     tag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
     start(comm, |comm| {
-        let data = buf.given(count, datatype.committed()?)?;
+        let data = buf.given(count, of_message(datatype, dest)?)?;
         Ok(Operation::Send(comm.issend(data, dest, tag)?))
     })
 }
@@ -146,7 +147,7 @@ pub fn issend(
 pub fn irsend(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     dest: c_int,
     tag: c_int,
     comm: Handle,
@@ -157,13 +158,13 @@ pub fn irsend(
 pub fn irecv(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     source: c_int,
     tag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
     start(comm, |comm| {
-        let room = buf.given(count, datatype.committed()?)?;
+        let room = buf.given(count, of_message(datatype, source)?)?;
         Ok(Operation::Receive(comm.irecv(room, source, tag)?))
     })
 }
@@ -172,19 +173,19 @@ pub fn irecv(
 pub fn isendrecv(
     sendbuf: Buffer,
     sendcount: i64,
-    sendtype: &Type,
+    sendtype: Option<&Type>,
     dest: c_int,
     sendtag: c_int,
     recvbuf: Buffer,
     recvcount: i64,
-    recvtype: &Type,
+    recvtype: Option<&Type>,
     source: c_int,
     recvtag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
     start(comm, |comm| {
-        let data = sendbuf.given(sendcount, sendtype.committed()?)?;
-        let room = recvbuf.given(recvcount, recvtype.committed()?)?;
+        let data = sendbuf.given(sendcount, of_message(sendtype, dest)?)?;
+        let room = recvbuf.given(recvcount, of_message(recvtype, source)?)?;
         // An error of the send drops the receive, which then gets no message.
         let receiving = comm.irecv(room, source, recvtag)?;
         let sending = comm.isend(data, dest, sendtag)?;
@@ -196,7 +197,7 @@ pub fn isendrecv(
 pub fn isendrecv_replace(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     dest: c_int,
     sendtag: c_int,
     source: c_int,
@@ -204,7 +205,7 @@ pub fn isendrecv_replace(
     comm: Handle,
 ) -> Result<Handle> {
     start(comm, |comm| {
-        let datatype = datatype.committed()?;
+        let datatype = of_message(datatype, if dest == PROC_NULL { source } else { dest })?;
         // The received message may come before the other is sent.
         let copy = Copied::of(buf, count, datatype)?;
         let receiving = comm.irecv(buf.given(count, datatype)?, source, recvtag)?;

@@ -8,9 +8,9 @@ use longshore::{Class, Communicator};
 use crate::arg::{Buffer, Room};
 use crate::communicator::Comm;
 use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL};
-use crate::datatype::Type;
+use crate::datatype::{Type, of_message};
 use crate::fault::{Fault, Raiser, Result};
-use crate::handle::{Handle, find};
+use crate::handle::{Handle, find, find_optional};
 use crate::request::{Operation, Request};
 use crate::status::Status;
 use crate::{buffered, request};
@@ -46,7 +46,7 @@ struct Message {
     mode: Mode,
     buf: Buffer,
     count: i64,
-    datatype: Arc<Type>,
+    datatype: Option<Arc<Type>>,
     peer: c_int,
     tag: c_int,
     comm: Arc<Comm>,
@@ -58,12 +58,13 @@ impl Message {
     /// Starts the message.
     fn start(&self) -> Result<Operation> {
         let &Message { mode, buf, count, peer, tag, .. } = self;
+        let datatype = of_message(self.datatype.as_deref(), peer)?;
         if let Mode::Buffered = mode {
             let to = (peer, tag);
-            buffered::bsend_by(buf, count, &self.datatype, to, &self.comm, &self.kept)?;
+            buffered::bsend_by(buf, count, datatype, to, &self.comm, &self.kept)?;
             return Ok(Operation::complete(Status::EMPTY));
         }
-        let data = buf.given(count, self.datatype.committed()?)?;
+        let data = buf.given(count, datatype)?;
         Ok(match mode {
             Mode::Receive => Operation::Receive(self.kept.irecv(data, peer, tag)?),
             Mode::Synchronous => Operation::Send(self.kept.issend(data, peer, tag)?),
@@ -83,8 +84,8 @@ macro_rules! inits {
                 tag: c_int,
                 comm: Handle,
             ) -> Result<Handle> {
-                let (datatype, found) = (find::<Type>(datatype)?, find::<Comm>(comm)?);
-                buf.check(count, datatype.committed()?)?;
+                let (datatype, found) = (find_optional::<Type>(datatype)?, find::<Comm>(comm)?);
+                buf.check(count, of_message(datatype.as_deref(), peer)?)?;
                 let (mode, raiser) = (Mode::$mode, Raiser::Comm(comm));
                 mode.check(peer, tag, &found)?;
                 let (comm, kept) = (found.clone(), found.inner().keep());

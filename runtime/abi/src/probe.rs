@@ -8,7 +8,7 @@ use longshore::{Class, Envelope, Matched};
 use crate::arg::{Buffer, Room};
 use crate::communicator::Comm;
 use crate::constants::{MESSAGE_NO_PROC, MESSAGE_NULL, PROC_NULL};
-use crate::datatype::Type;
+use crate::datatype::{Type, of_message};
 use crate::envelope;
 use crate::fault::Raiser;
 use crate::fault::{Fault, Result};
@@ -96,14 +96,19 @@ fn take(message: &mut Handle) -> Result<Option<(Matched, Arc<Message>)>> {
     Ok(matched.map(|matched| (matched, message)))
 }
 
+/// The null process for a message of it, and any other for other messages.
+fn peer_of(message: Handle) -> c_int {
+    if message == MESSAGE_NO_PROC { PROC_NULL } else { 0 }
+}
+
 pub fn mrecv(
     buf: Buffer,
     count: i64,
-    datatype: &Type,
+    datatype: Option<&Type>,
     message: &mut Handle,
     status: Room<Status>,
 ) -> Result<()> {
-    let room = buf.destination(count, datatype.committed()?)?;
+    let room = buf.destination(count, of_message(datatype, peer_of(*message))?)?;
     let received = match take(message)? {
         None => Status::PROC_NULL,
         Some((matched, message)) => {
@@ -116,8 +121,13 @@ pub fn mrecv(
     Ok(())
 }
 
-pub fn imrecv(buf: Buffer, count: i64, datatype: &Type, message: &mut Handle) -> Result<Handle> {
-    let room = buf.given(count, datatype.committed()?)?;
+pub fn imrecv(
+    buf: Buffer,
+    count: i64,
+    datatype: Option<&Type>,
+    message: &mut Handle,
+) -> Result<Handle> {
+    let room = buf.given(count, of_message(datatype, peer_of(*message))?)?;
     let Some((matched, message)) = take(message)? else {
         return request::complete(Status::PROC_NULL);
     };

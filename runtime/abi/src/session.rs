@@ -12,14 +12,14 @@ use longshore::Class;
 use crate::arg::Chars;
 use crate::communicator::{self, Comm};
 use crate::constants::{
-    MAX_PSET_NAME_LEN, SESSION_NULL, THREAD_FUNNELED, THREAD_MULTIPLE, THREAD_SERIALIZED,
-    THREAD_SINGLE,
+    COMM_NULL, MAX_PSET_NAME_LEN, SESSION_NULL, THREAD_FUNNELED, THREAD_MULTIPLE,
+    THREAD_SERIALIZED, THREAD_SINGLE,
 };
 use crate::errhandler::Errhandler;
 use crate::fault::{Fault, Result};
 use crate::group::{self, Group};
 use crate::handle::{Handle, Kind, Object, insert, remove};
-use crate::info::{Info, Pairs};
+use crate::info::{Info, Pairs, kinds_of_memory};
 use crate::object::Card;
 use crate::state;
 
@@ -60,9 +60,12 @@ fn set(name: &str) -> Result<longshore::Group> {
 pub fn session_init(info: Option<&Info>, errhandler: &Arc<Errhandler>) -> Result<Handle> {
     let level = info.and_then(|info| info.get("thread_level"));
     let levels = [THREAD_SINGLE, THREAD_FUNNELED, THREAD_SERIALIZED, THREAD_MULTIPLE];
-    let asked =
-        level.and_then(|level| levels.into_iter().find(|known| state::level_name(*known) == level));
-    let threads = asked.unwrap_or(THREAD_MULTIPLE);
+    let named = |level: &String| levels.into_iter().find(|it| state::level_name(*it) == level);
+    let threads = match &level {
+        Some(level) => named(level).ok_or_else(|| no_level(level))?,
+        None => THREAD_MULTIPLE,
+    };
+    errhandler.suits(Kind::Session)?;
     state::join(threads)?;
     communicator::begin(state::state()?.rank());
     leave_at_exit();
@@ -70,6 +73,14 @@ pub fn session_init(info: Option<&Info>, errhandler: &Arc<Errhandler>) -> Result
     let session = Session { card: Card::default(), threads };
     session.card.set_errhandler(errhandler.clone());
     insert(Arc::new(session))
+}
+
+fn no_level(level: &str) -> Fault {
+    let what = format!(
+        "there is no thread_level {level}: use MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, \
+         MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE"
+    );
+    Fault::new(Class::InfoValue, what)
 }
 
 /// Lets the process leave its job when it exits, if it never calls MPI_Init.
@@ -109,6 +120,9 @@ pub fn session_get_nth_pset(
     };
     let size = usize::try_from(*length);
     let size = size.map_err(|_| Fault::argument(format_args!("pset_len is {length}")))?;
+    if size > 0 && room.is_null() {
+        return Err(Fault::argument(format_args!("pset_name is null, and pset_len {size}")));
+    }
     if size > 0 {
         room.write(name, size.min(MAX_PSET_NAME_LEN as usize));
     }
@@ -118,7 +132,7 @@ pub fn session_get_nth_pset(
 
 pub fn session_get_info(session: &Session) -> Result<Handle> {
     let level = ("thread_level".to_owned(), state::level_name(session.threads).to_owned());
-    insert(Arc::new(Info::new(vec![level])))
+    insert(Arc::new(Info::new(vec![level, kinds_of_memory()])))
 }
 
 pub fn session_get_pset_info(_session: &Session, name: &str) -> Result<Handle> {
@@ -139,6 +153,10 @@ pub fn comm_create_from_group(
     _info: Option<&Info>,
     errhandler: &Arc<Errhandler>,
 ) -> Result<Handle> {
+    errhandler.suits(Kind::Comm)?;
+    if group.inner().size() == 0 {
+        return Ok(COMM_NULL);
+    }
     let world = state::state()?.rank().world();
     let inner = world.create_group(group.inner(), number_of(tag))?;
     Comm::from_group(inner, errhandler.clone())

@@ -180,6 +180,35 @@ static void errors(void)
     CHECK(value == 8);
 }
 
+/* Messages of the null process have no elements, so their type may be null. */
+static void typeless(void) {
+  MPI_Status status;
+  MPI_Request requests[4];
+  MPI_Message message;
+  MPI_Datatype none = MPI_DATATYPE_NULL;
+  int flag;
+  OK(MPI_Recv(NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status));
+  CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG);
+  OK(MPI_Send(NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
+  OK(MPI_Bsend(NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
+  OK(MPI_Sendrecv(NULL, 0, none, MPI_PROC_NULL, 0, NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status));
+  OK(MPI_Sendrecv_replace(NULL, 0, none, MPI_PROC_NULL, 0, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status));
+  OK(MPI_Improbe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &flag, &message, &status));
+  OK(MPI_Mrecv(NULL, 0, none, &message, &status));
+  OK(MPI_Irecv(NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &requests[0]));
+  OK(MPI_Isend(NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &requests[1]));
+  OK(MPI_Recv_init(NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &requests[2]));
+  OK(MPI_Ssend_init(NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &requests[3]));
+  OK(MPI_Startall(2, requests + 2));
+  OK(MPI_Waitall(4, requests, MPI_STATUSES_IGNORE));
+  OK(MPI_Request_free(&requests[2]));
+  OK(MPI_Request_free(&requests[3]));
+  FAILS(MPI_ERR_TYPE, MPI_Recv(NULL, 0, none, me, 0, MPI_COMM_WORLD, &status));
+  FAILS(MPI_ERR_TYPE, MPI_Isend(NULL, 0, none, me, 0, MPI_COMM_WORLD, &requests[0]));
+  FAILS(MPI_ERR_TYPE, MPI_Recv_init(NULL, 0, none, me, 0, MPI_COMM_WORLD, &requests[0]));
+  FAILS(MPI_ERR_TYPE, MPI_Sendrecv_replace(NULL, 0, none, MPI_PROC_NULL, 0, me, 0, MPI_COMM_WORLD, &status));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -189,5 +218,6 @@ int main(int argc, char **argv)
     probes();
     counts();
     errors();
+    typeless();
     return end();
 }

@@ -1,6 +1,65 @@
 /* A program with sessions only. It leaves its job when it exits. */
 #include "check.h"
 
+static int calls, last;
+static MPI_Comm seen;
+
+static void note(MPI_Comm *comm, int *code, ...) {
+  calls++;
+  last = *code;
+  seen = *comm;
+}
+
+static void note_session(MPI_Session *session, int *code, ...) {
+  calls += *session == MPI_SESSION_NULL ? 10 : 100;
+  last = *code;
+}
+
+/* A group without processes makes no communicator, and no other rank calls. */
+static void of_nobody(MPI_Group group) {
+  MPI_Comm comm = MPI_COMM_WORLD;
+  OK(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "nobody", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+  CHECK(comm == MPI_COMM_NULL);
+  comm = MPI_COMM_WORLD;
+  OK(MPI_Intercomm_create_from_groups(group, 0, MPI_GROUP_EMPTY, 0, "nobody", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+  CHECK(comm == MPI_COMM_NULL);
+  comm = MPI_COMM_WORLD;
+  OK(MPI_Intercomm_create_from_groups(MPI_GROUP_EMPTY, 0, group, 0, "nobody", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+  CHECK(comm == MPI_COMM_NULL);
+}
+
+/* The handler of the object that a call would make gets the error of the call. */
+static void handled(MPI_Group group) {
+  MPI_Comm comm = MPI_COMM_WORLD;
+  MPI_Session session;
+  MPI_Errhandler handler, of_sessions;
+  MPI_Info info;
+  OK(MPI_Comm_create_errhandler(note, &handler));
+  OK(MPI_Session_create_errhandler(note_session, &of_sessions));
+  FAILS(MPI_ERR_GROUP, MPI_Comm_create_from_group(MPI_GROUP_NULL, "x", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+  FAILS(MPI_ERR_GROUP, MPI_Comm_create_from_group(MPI_GROUP_NULL, "x", MPI_INFO_NULL, handler, &comm));
+  CHECK(calls == 1 && seen == MPI_COMM_NULL);
+  FAILS(MPI_ERR_GROUP, last);
+  FAILS(MPI_ERR_RANK,
+        MPI_Intercomm_create_from_groups(group, 0, group, 1000, "x", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+  FAILS(MPI_ERR_RANK, MPI_Intercomm_create_from_groups(group, 0, group, -5, "x", MPI_INFO_NULL, handler, &comm));
+  CHECK(calls == 2);
+  FAILS(MPI_ERR_RANK, last);
+  /* So is a level of threads that doesn't exist. */
+  OK(MPI_Info_create(&info));
+  OK(MPI_Info_set(info, "thread_level", "MPI_THREAD_SEVERAL"));
+  FAILS(MPI_ERR_INFO_VALUE, MPI_Session_init(info, MPI_ERRORS_RETURN, &session));
+  CHECK(session == MPI_SESSION_NULL);
+  FAILS(MPI_ERR_INFO_VALUE, MPI_Session_init(info, of_sessions, &session));
+  CHECK(calls == 12);
+  OK(MPI_Info_set(info, "thread_level", "MPI_THREAD_FUNNELED"));
+  OK(MPI_Session_init(info, of_sessions, &session));
+  OK(MPI_Session_finalize(&session));
+  OK(MPI_Info_free(&info));
+  OK(MPI_Errhandler_free(&handler));
+  OK(MPI_Errhandler_free(&of_sessions));
+}
+
 int main(void) {
   MPI_Session session;
   MPI_Group group;
@@ -15,7 +74,10 @@ int main(void) {
   OK(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, &length, name));
   CHECK(!strcmp(name, "mpi://WORLD") && length == 12);
   FAILS(MPI_ERR_ARG, MPI_Session_get_nth_pset(session, MPI_INFO_NULL, n, &length, name));
+  FAILS(MPI_ERR_ARG, MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, &length, NULL));
   OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+  of_nobody(group);
+  handled(group);
   OK(MPI_Comm_create_from_group(group, "a test", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
   OK(MPI_Comm_rank(comm, &me));
   OK(MPI_Comm_size(comm, &size));

@@ -110,13 +110,33 @@ fn body(out: &mut String, function: &Function, width: Width) {
     let raiser = raiser(function);
     let when = if function.has("any") { "Always" } else { "Active" };
     put(out, format_args!("    enter(\"{name}\", When::{when}, {raiser}, || unsafe {{\n"));
+    if function.has("none") {
+        let looked_at = function.parameters().iter().filter(|p| p.is_looked_at());
+        let passed: Vec<String> = looked_at
+            .map(|parameter| {
+                if let Some(line) = parameter.converted() {
+                    put(out, format_args!("        {line}\n"));
+                }
+                parameter.passed(width).unwrap_or_default()
+            })
+            .collect();
+        put(out, format_args!("        {place}({})\n    }})\n", passed.join(", ")));
+        return;
+    }
     for parameter in function.parameters_of(width) {
         if let Some(line) = parameter.converted() {
             put(out, format_args!("        {line}\n"));
         }
     }
     if !function.is_written() {
-        put(out, format_args!("        Err(Fault::unwritten())\n    }})\n"));
+        for parameter in function.parameters().iter().filter(|p| p.way() == Way::Both) {
+            let Some(object) = parameter.kind().object() else { continue };
+            put(out, format_args!("        find::<{object}>(*{})?;\n", parameter.name()));
+        }
+        let results: Vec<&Parameter> =
+            function.parameters().iter().filter(|parameter| parameter.is_returned()).collect();
+        let unwritten = format!("Err(Fault::unwritten()){}", or_null(&results));
+        put(out, format_args!("        {unwritten}\n    }})\n"));
         return;
     }
     let mut arguments = Vec::new();
@@ -168,6 +188,19 @@ fn raiser(function: &Function) -> String {
     if function.name().starts_with("T_") {
         return "Raiser::Nobody".to_owned();
     }
+    let is_from_group =
+        function.name().ends_with("_from_group") || function.name().ends_with("_from_groups");
+    if is_from_group || function.name() == "Session_init" {
+        // The handler of the object to come also gets the error of the call (MPI-5.0 sections 7.4.2
+        // and 11.3.1).
+        return "Raiser::Handler(errhandler)".to_owned();
+    }
+    if function.module() == "file"
+        && !function.parameters().iter().any(|p| p.name() == "fh" && p.way() != Way::Out)
+    {
+        // MPI-5.0 section 14.7.
+        return "Raiser::File(crate::constants::FILE_NULL)".to_owned();
+    }
     for (object, raiser) in
         [("Comm", "Comm"), ("Win", "Win"), ("File", "File"), ("Session", "Session")]
     {
@@ -211,6 +244,13 @@ impl Parameter {
 
     fn is_updated(&self) -> bool {
         self.way() == Way::Both && !self.kind().is_array() && self.kind().is_wide()
+    }
+
+    /// Whether a function of which no object has a value looks at it.
+    fn is_looked_at(&self) -> bool {
+        let is_handle = self.kind().name().starts_with("T_") && !self.kind().is_wide();
+        let is_number = matches!(self.kind().name(), "int" | "text");
+        self.way() == Way::In && !self.kind().is_array() && (is_handle || is_number)
     }
 
     /// The line that checks and converts it.
