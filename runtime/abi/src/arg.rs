@@ -228,6 +228,24 @@ impl Address {
         self.0
     }
 
+    /// The words of an array of texts that a null pointer ends. There are none at a null address.
+    pub fn words(self) -> Vec<String> {
+        let (mut words, mut place) = (Vec::new(), self.0.cast_const().cast::<*const c_char>());
+        if place.is_null() {
+            return words;
+        }
+        loop {
+            // SAFETY: MPI asks the program for such an array, and its end isn't passed.
+            let word = unsafe { place.read_unaligned() };
+            if word.is_null() {
+                return words;
+            }
+            // SAFETY: each element before the end is the address of a text.
+            words.push(unsafe { CStr::from_ptr(word) }.to_string_lossy().into_owned());
+            place = place.wrapping_add(1);
+        }
+    }
+
     /// Room for a value at the address.
     pub fn room<T>(self) -> Room<T> {
         Room(self.0.cast())

@@ -1,8 +1,45 @@
 //! Dynamic processes (MPI-5.0 chapter 11). No process starts others yet.
 
-use crate::constants::COMM_NULL;
-use crate::fault::Result;
+use std::ffi::c_int;
+
+use longshore::Class;
+
+use crate::arg::Address;
+use crate::communicator::Comm;
+use crate::constants::{COMM_NULL, ERR_UNSUPPORTED_OPERATION};
+use crate::fault::{Fault, Result};
 use crate::handle::Handle;
+use crate::info::Info;
+use crate::state;
+
+/// The module by which mpi4py's pools start their workers.
+const POOL_WORKER: &str = "mpi4py.futures.server";
+
+/// The error of starting processes. A pool of mpi4py calls this in a thread of its own, whose
+/// exception nobody gets, and the program waits for ever: the job ends instead.
+pub fn comm_spawn(
+    command: &str,
+    argv: Address,
+    _maxprocs: c_int,
+    _info: Option<&Info>,
+    _root: c_int,
+    _comm: &Comm,
+) -> Fault {
+    if argv.words().iter().any(|word| word == POOL_WORKER) {
+        state::say(
+            "longshore: MPIPoolExecutor would start its workers by MPI_Comm_spawn, which isn't \
+             written, so the job ends\n\
+             longshore: let ranks of the job be the workers: mpiexec -n N python -m mpi4py.futures \
+             PROGRAM\n",
+        );
+        state::end_job(ERR_UNSUPPORTED_OPERATION);
+    }
+    let what = format!(
+        "{command} isn't started, since MPI_Comm_spawn isn't written yet: start all processes of \
+         the job by mpiexec -n N"
+    );
+    Fault::new(Class::UnsupportedOperation, what)
+}
 
 pub fn comm_get_parent() -> Result<Handle> {
     Ok(COMM_NULL)

@@ -45,6 +45,14 @@ int main(int argc, char **argv) {
   MPI_Comm parent;
   OK(MPI_Comm_get_parent(&parent));
   CHECK(parent == MPI_COMM_NULL);
+  /* No process starts others yet. */
+  char *words[] = {"one", "two", NULL};
+  parent = MPI_COMM_WORLD;
+  FAILS(MPI_ERR_UNSUPPORTED_OPERATION,
+        MPI_Comm_spawn("worker", words, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &parent, MPI_ERRCODES_IGNORE));
+  CHECK(parent == MPI_COMM_NULL);
+  FAILS(MPI_ERR_UNSUPPORTED_OPERATION,
+        MPI_Comm_spawn("worker", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &parent, MPI_ERRCODES_IGNORE));
   OK(MPI_Finalize());
   OK(MPI_Finalized(&flag));
   CHECK(flag);

@@ -135,7 +135,13 @@ fn body(out: &mut String, function: &Function, width: Width) {
         }
         let results: Vec<&Parameter> =
             function.parameters().iter().filter(|parameter| parameter.is_returned()).collect();
-        let unwritten = format!("Err(Fault::unwritten()){}", or_null(&results));
+        let mut fault = "Fault::unwritten()".to_owned();
+        if function.has("says") {
+            let come_in = function.parameters().iter().filter(|p| p.way() == Way::In);
+            let passed: Vec<String> = come_in.filter_map(|p| p.passed(width)).collect();
+            fault = format!("{place}({})", passed.join(", "));
+        }
+        let unwritten = format!("Err({fault}){}", or_null(&results));
         put(out, format_args!("        {unwritten}\n    }})\n"));
         return;
     }
