@@ -24,11 +24,13 @@ use crate::status::Status;
 /// MPI_BUFFER_AUTOMATIC: a buffer without bounds.
 const AUTOMATIC: usize = 2;
 
-/// The owner of an attached buffer: a communicator, by its address, or the process.
+/// The owner of an attached buffer: a communicator, by its address, a session, by its number, or the
+/// process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Owner {
+pub enum Owner {
     Process,
     Comm(usize),
+    Session(u64),
 }
 
 impl Owner {
@@ -115,7 +117,8 @@ pub fn bsend_by(
         return Ok(());
     }
     let mut attached = lock(&ATTACHED);
-    let owner = Some(Owner::of(comm)).filter(|owner| attached.contains_key(owner));
+    let owners = [Some(Owner::of(comm)), comm.session().map(Owner::Session)];
+    let owner = owners.into_iter().flatten().find(|owner| attached.contains_key(owner));
     let Some(buffer) = attached.get_mut(&owner.unwrap_or(Owner::Process)) else {
         let what = "no buffer is attached: call MPI_Buffer_attach before a buffered send";
         return Err(Fault::new(Class::Buffer, what.to_owned()));
@@ -142,7 +145,7 @@ pub fn ibsend(
     request::complete(Status::EMPTY)
 }
 
-fn attach(owner: Owner, buffer: Buffer, size: i64) -> Result<()> {
+pub fn attach(owner: Owner, buffer: Buffer, size: i64) -> Result<()> {
     let address = Address::new(buffer.address().cast());
     let attached = Attached { address, size, messages: Vec::new() };
     if size < 0 {
@@ -162,7 +165,7 @@ fn attach(owner: Owner, buffer: Buffer, size: i64) -> Result<()> {
 }
 
 /// A request that is complete when the messages that are in a buffer now have been sent.
-fn flush_by_request(owner: Owner) -> Result<Handle> {
+pub fn flush_by_request(owner: Owner) -> Result<Handle> {
     let (sends, copies) =
         take(owner).into_iter().map(|message| (message.sending, message.copy)).unzip();
     request::made(Operation::Flush(sends, copies), Raiser::Own, None)
@@ -180,7 +183,7 @@ fn detach(owner: Owner) -> Result<(Address, i64)> {
 }
 
 /// Detaches a buffer, and writes its address to `room`.
-fn detach_to(room: Address, owner: Owner) -> Result<i64> {
+pub fn detach_to(room: Address, owner: Owner) -> Result<i64> {
     if room.is_null() {
         return Err(Fault::argument("buffer_addr is a null pointer"));
     }
@@ -201,7 +204,7 @@ fn take(owner: Owner) -> Vec<Message> {
     attached.get_mut(&owner).map_or_else(Vec::new, |buffer| std::mem::take(&mut buffer.messages))
 }
 
-fn flush(owner: Owner) -> Result<()> {
+pub fn flush(owner: Owner) -> Result<()> {
     drain(&take(owner))
 }
 
@@ -235,6 +238,11 @@ pub fn comm_detach_buffer(comm: &Comm, room: Address) -> Result<i64> {
 
 pub fn comm_flush_buffer(comm: &Comm) -> Result<()> {
     flush(Owner::of(comm))
+}
+
+/// Detaches the buffer of a session that ends.
+pub fn end_session(number: u64) -> Result<()> {
+    detach(Owner::Session(number)).map(drop)
 }
 
 /// Detaches the buffer of a communicator that is freed.

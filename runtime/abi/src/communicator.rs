@@ -87,15 +87,24 @@ fn kept(place: &Mutex<Option<&'static c_int>>, number: c_int) -> Address {
 }
 
 impl Comm {
-    fn new(inner: Communicator, card: Card, topology: Option<Topology>) -> Comm {
-        Comm { inner, own: Arc::new(Own { card, topology }) }
+    fn new(
+        inner: Communicator,
+        card: Card,
+        topology: Option<Topology>,
+        session: Option<u64>,
+    ) -> Comm {
+        Comm { inner, own: Arc::new(Own { card, topology, session }) }
     }
 
-    /// A handle of a communicator that comes from no other.
-    pub fn from_group(inner: Communicator, errhandler: Arc<Errhandler>) -> Result<Handle> {
+    /// A handle of a communicator that comes from no other, but perhaps from a session.
+    pub fn from_group(
+        inner: Communicator,
+        errhandler: Arc<Errhandler>,
+        session: Option<u64>,
+    ) -> Result<Handle> {
         let card = Card::default();
         card.set_errhandler(errhandler);
-        insert(Arc::new(Comm::new(inner, card, None)))
+        insert(Arc::new(Comm::new(inner, card, None, session)))
     }
 
     pub fn inner(&self) -> &Communicator {
@@ -141,6 +150,11 @@ impl Comm {
         &self.own.card
     }
 
+    /// The number of the session that it comes from.
+    pub fn session(&self) -> Option<u64> {
+        self.own.session
+    }
+
     /// The error of a rank that isn't in it.
     pub fn no_rank(&self, rank: c_int) -> Fault {
         let what = format!("there is no rank {rank} in a communicator of {}", self.peers());
@@ -167,7 +181,7 @@ static INITIAL: OnceLock<[Arc<Comm>; 2]> = OnceLock::new();
 /// Makes the two communicators that exist from the start.
 pub fn begin(rank: &Rank) {
     let initial = |inner: &Communicator, name: &str| {
-        Arc::new(Comm::new(inner.share(), Card::named(name), None))
+        Arc::new(Comm::new(inner.share(), Card::named(name), None, None))
     };
     let all = [initial(rank.world(), "MPI_COMM_WORLD"), initial(rank.alone(), "MPI_COMM_SELF")];
     let _ = INITIAL.set(all);
@@ -188,7 +202,7 @@ pub fn with_topology(
 ) -> Result<Handle> {
     let Some(inner) = inner else { return Ok(COMM_NULL) };
     card.set_errhandler(parent.own.card.errhandler());
-    insert(Arc::new(Comm::new(inner, card, topology)))
+    insert(Arc::new(Comm::new(inner, card, topology, parent.session())))
 }
 
 pub fn comm_size(comm: &Comm) -> Result<c_int> {
@@ -215,6 +229,8 @@ pub fn comm_dup_with_info(handle: Handle, info: Option<&Info>) -> Result<Handle>
 pub struct Own {
     card: Card,
     topology: Option<Topology>,
+    /// The number of the session that it comes from.
+    session: Option<u64>,
 }
 
 impl Object for Own {
@@ -238,7 +254,7 @@ impl Own {
         let card = Card::with_attributes(keyval::copy(comm, handle)?);
         card.set_errhandler(comm.card().errhandler());
         take_hints(&card, info);
-        Ok(Arc::new(Own { card, topology: comm.own.topology.clone() }))
+        Ok(Arc::new(Own { card, topology: comm.own.topology.clone(), session: comm.session() }))
     }
 
     pub fn card(&self) -> &Card {
@@ -383,5 +399,5 @@ pub fn comm_get_info(comm: &Comm) -> Result<Handle> {
 }
 
 pub fn comm_group(comm: &Comm) -> Result<Handle> {
-    group::made(comm.inner.group().clone())
+    group::made(comm.inner.group().clone(), comm.session())
 }

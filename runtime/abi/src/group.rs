@@ -16,6 +16,8 @@ use crate::state;
 /// A group.
 pub struct Group {
     inner: longshore::Group,
+    /// The number of the session that it comes from.
+    session: Option<u64>,
 }
 
 impl Object for Group {
@@ -29,7 +31,8 @@ impl Object for Group {
             return None;
         }
         let world = state::get()?.rank().world();
-        let empty = || world.group().incl(&[]).map(|inner| Arc::new(Group { inner }));
+        let empty =
+            || world.group().incl(&[]).map(|inner| Arc::new(Group { inner, session: None }));
         match EMPTY.get() {
             Some(empty) => Some(empty.clone()),
             None => Some(EMPTY.get_or_init(|| empty().unwrap_or_else(|_| unreachable())).clone()),
@@ -45,13 +48,18 @@ impl Group {
     pub fn inner(&self) -> &longshore::Group {
         &self.inner
     }
+
+    /// The number of the session that it comes from.
+    pub fn session(&self) -> Option<u64> {
+        self.session
+    }
 }
 
-/// A handle of a group: MPI_GROUP_EMPTY for an empty one.
-pub fn made(inner: longshore::Group) -> Result<Handle> {
+/// A handle of a group of a session, or of none: MPI_GROUP_EMPTY for an empty one.
+pub fn made(inner: longshore::Group, session: Option<u64>) -> Result<Handle> {
     match inner.size() {
         0 => Ok(GROUP_EMPTY),
-        _ => insert(Arc::new(Group { inner })),
+        _ => insert(Arc::new(Group { inner, session })),
     }
 }
 
@@ -79,23 +87,23 @@ pub fn group_compare(one: &Group, other: &Group) -> Result<c_int> {
 }
 
 pub fn group_union(one: &Group, other: &Group) -> Result<Handle> {
-    made(one.inner.union(&other.inner)?)
+    made(one.inner.union(&other.inner)?, one.session.or(other.session))
 }
 
 pub fn group_intersection(one: &Group, other: &Group) -> Result<Handle> {
-    made(one.inner.intersection(&other.inner)?)
+    made(one.inner.intersection(&other.inner)?, one.session.or(other.session))
 }
 
 pub fn group_difference(one: &Group, other: &Group) -> Result<Handle> {
-    made(one.inner.difference(&other.inner)?)
+    made(one.inner.difference(&other.inner)?, one.session.or(other.session))
 }
 
 pub fn group_incl(group: &Group, n: usize, ranks: List<c_int>) -> Result<Handle> {
-    made(group.inner.incl(ranks.slice(n, "ranks")?)?)
+    made(group.inner.incl(ranks.slice(n, "ranks")?)?, group.session)
 }
 
 pub fn group_excl(group: &Group, n: usize, ranks: List<c_int>) -> Result<Handle> {
-    made(group.inner.excl(ranks.slice(n, "ranks")?)?)
+    made(group.inner.excl(ranks.slice(n, "ranks")?)?, group.session)
 }
 
 fn ranges(n: usize, ranges: List<[c_int; 3]>) -> Result<Vec<(i32, i32, i32)>> {
@@ -104,11 +112,11 @@ fn ranges(n: usize, ranges: List<[c_int; 3]>) -> Result<Vec<(i32, i32, i32)>> {
 }
 
 pub fn group_range_incl(group: &Group, n: usize, list: List<[c_int; 3]>) -> Result<Handle> {
-    made(group.inner.range_incl(&ranges(n, list)?)?)
+    made(group.inner.range_incl(&ranges(n, list)?)?, group.session)
 }
 
 pub fn group_range_excl(group: &Group, n: usize, list: List<[c_int; 3]>) -> Result<Handle> {
-    made(group.inner.range_excl(&ranges(n, list)?)?)
+    made(group.inner.range_excl(&ranges(n, list)?)?, group.session)
 }
 
 pub fn group_translate_ranks(

@@ -32,7 +32,7 @@ pub fn comm_remote_size(comm: &Comm) -> Result<c_int> {
 }
 
 pub fn comm_remote_group(comm: &Comm) -> Result<Handle> {
-    group::made(remote(comm)?.clone())
+    group::made(remote(comm)?.clone(), comm.session())
 }
 
 /// The communicator of the leaders means something at the leader only.
@@ -79,7 +79,7 @@ pub fn intercomm_create_from_groups(
     let peer = Some((world, process as c_int)).filter(|_| own.rank() == leader);
     let inner = own.intercomm_create(leader, peer, tag);
     own.free()?;
-    Comm::from_group(inner?, errhandler.clone())
+    Comm::from_group(inner?, errhandler.clone(), local.session())
 }
 
 pub fn intercomm_merge(comm: &Comm, high: bool) -> Result<Handle> {

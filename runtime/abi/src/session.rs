@@ -5,11 +5,13 @@
 //! exits, since another session may begin until then.
 #![allow(unsafe_code)]
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 
 use longshore::Class;
 
-use crate::arg::Chars;
+use crate::arg::{Address, Buffer, Chars};
+use crate::buffered::Owner;
 use crate::communicator::{self, Comm};
 use crate::constants::{
     COMM_NULL, MAX_PSET_NAME_LEN, SESSION_NULL, THREAD_FUNNELED, THREAD_MULTIPLE,
@@ -21,12 +23,14 @@ use crate::group::{self, Group};
 use crate::handle::{Handle, Kind, Object, insert, remove};
 use crate::info::{Info, Pairs, kinds_of_memory};
 use crate::object::Card;
-use crate::state;
+use crate::{buffered, state};
 
 /// A session.
 pub struct Session {
     card: Card,
     threads: i32,
+    /// The number by which its groups and communicators name it.
+    number: u64,
 }
 
 impl Object for Session {
@@ -70,7 +74,9 @@ pub fn session_init(info: Option<&Info>, errhandler: &Arc<Errhandler>) -> Result
     communicator::begin(state::state()?.rank());
     leave_at_exit();
     state::begin_session();
-    let session = Session { card: Card::default(), threads };
+    static STARTED: AtomicU64 = AtomicU64::new(0);
+    let number = STARTED.fetch_add(1, Ordering::Relaxed);
+    let session = Session { card: Card::default(), threads, number };
     session.card.set_errhandler(errhandler.clone());
     insert(Arc::new(session))
 }
@@ -98,9 +104,26 @@ fn leave_at_exit() {
 }
 
 pub fn session_finalize(handle: &mut Handle) -> Result<()> {
-    remove::<Session>(handle)?;
+    let session = remove::<Session>(handle)?;
+    let sent = buffered::end_session(session.number);
     state::end_session();
-    Ok(())
+    sent
+}
+
+pub fn session_attach_buffer(session: &Session, buffer: Buffer, size: i64) -> Result<()> {
+    buffered::attach(Owner::Session(session.number), buffer, size)
+}
+
+pub fn session_detach_buffer(session: &Session, room: Address) -> Result<i64> {
+    buffered::detach_to(room, Owner::Session(session.number))
+}
+
+pub fn session_flush_buffer(session: &Session) -> Result<()> {
+    buffered::flush(Owner::Session(session.number))
+}
+
+pub fn session_iflush_buffer(session: &Session) -> Result<Handle> {
+    buffered::flush_by_request(Owner::Session(session.number))
 }
 
 pub fn session_get_num_psets(_session: &Session, _info: Option<&Info>) -> Result<i32> {
@@ -141,8 +164,8 @@ pub fn session_get_pset_info(_session: &Session, name: &str) -> Result<Handle> {
     insert(Arc::new(Info::new(pairs)))
 }
 
-pub fn group_from_session_pset(_session: &Session, name: &str) -> Result<Handle> {
-    group::made(set(name)?)
+pub fn group_from_session_pset(session: &Session, name: &str) -> Result<Handle> {
+    group::made(set(name)?, Some(session.number))
 }
 
 /// The processes of the group agree by messages on the world's communicator. The string tag keeps
@@ -159,7 +182,7 @@ pub fn comm_create_from_group(
     }
     let world = state::state()?.rank().world();
     let inner = world.create_group(group.inner(), number_of(tag))?;
-    Comm::from_group(inner, errhandler.clone())
+    Comm::from_group(inner, errhandler.clone(), group.session())
 }
 
 /// The tag that stands for a string.

@@ -240,7 +240,7 @@ pub fn win_free(handle: &mut Handle) -> Result<()> {
 }
 
 pub fn win_get_group(win: &Win) -> Result<Handle> {
-    group::made(win.with(|window| window.group().clone())?)
+    group::made(win.with(|window| window.group().clone())?, None)
 }
 
 pub fn win_get_info(win: &Win) -> Result<Handle> {

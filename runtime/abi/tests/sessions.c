@@ -60,6 +60,41 @@ static void handled(MPI_Group group) {
   OK(MPI_Errhandler_free(&of_sessions));
 }
 
+/* The buffer of a session serves the communicators that come from it. */
+static void buffered(MPI_Session session, MPI_Comm comm) {
+  static char memory[MPI_BSEND_OVERHEAD + 64], own[MPI_BSEND_OVERHEAD + 8];
+  int sent = me + 1, got = 0, next = (me + 1) % size, last = (me + size - 1) % size, bytes;
+  void *address;
+  MPI_Comm dup;
+  MPI_Request request;
+  MPI_Count large;
+  OK(MPI_Comm_dup(comm, &dup));
+  OK(MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN));
+  FAILS(MPI_ERR_BUFFER, MPI_Bsend(&sent, 1, MPI_INT, next, 0, dup));
+  OK(MPI_Session_attach_buffer(session, memory, sizeof memory));
+  FAILS(MPI_ERR_BUFFER, MPI_Session_attach_buffer(session, memory, sizeof memory));
+  OK(MPI_Bsend(&sent, 1, MPI_INT, next, 0, dup));
+  OK(MPI_Recv(&got, 1, MPI_INT, last, 0, dup, MPI_STATUS_IGNORE));
+  CHECK(got == last + 1);
+  OK(MPI_Session_flush_buffer(session));
+  OK(MPI_Session_iflush_buffer(session, &request));
+  OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  /* A buffer of the communicator comes first. */
+  char long_message[64] = {0};
+  OK(MPI_Comm_attach_buffer(dup, own, sizeof own));
+  FAILS(MPI_ERR_BUFFER, MPI_Bsend(long_message, 64, MPI_CHAR, next, 0, dup));
+  OK(MPI_Comm_detach_buffer(dup, &address, &bytes));
+  OK(MPI_Bsend(long_message, 64, MPI_CHAR, next, 0, dup));
+  OK(MPI_Recv(long_message, 64, MPI_CHAR, last, 0, dup, MPI_STATUS_IGNORE));
+  OK(MPI_Session_detach_buffer(session, &address, &bytes));
+  CHECK(address == memory && bytes == (int)sizeof memory);
+  OK(MPI_Session_attach_buffer_c(session, memory, sizeof memory));
+  OK(MPI_Session_detach_buffer_c(session, &address, &large));
+  CHECK(address == memory && large == (MPI_Count)sizeof memory);
+  OK(MPI_Session_attach_buffer(session, memory, sizeof memory));
+  OK(MPI_Comm_free(&dup));
+}
+
 int main(void) {
   MPI_Session session;
   MPI_Group group;
@@ -81,6 +116,7 @@ int main(void) {
   OK(MPI_Comm_create_from_group(group, "a test", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
   OK(MPI_Comm_rank(comm, &me));
   OK(MPI_Comm_size(comm, &size));
+  buffered(session, comm);
   int *base, value = me, next = (me + 1) % size;
   OK(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &base, &win));
   OK(MPI_Win_fence(0, win));

@@ -12,9 +12,9 @@ use crate::error::{ErrorKind, Result};
 /// The epochs of a window at this rank.
 pub(super) struct Epochs {
     state: Cell<EpochState>,
-    /// The operations since the last synchronisation. An operation that this rank's checks refuse
-    /// doesn't count.
-    usage: Cell<Usage>,
+    /// Whether an operation was issued since the last synchronisation. An operation that this
+    /// rank's checks refuse doesn't count.
+    used: Cell<bool>,
     /// Whether this rank stored to its own memory since the last synchronisation.
     stored: Cell<bool>,
     /// Whether the program has had a pointer to its own memory: the window doesn't see loads and
@@ -28,16 +28,6 @@ pub(super) struct Epochs {
     posted: RefCell<Option<Vec<u32>>>,
 }
 
-/// The operations of an epoch so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Usage {
-    Unused,
-    Used,
-    /// None, and the fence that was the last synchronisation promised that none would come. If one
-    /// comes all the same, it opens a fence epoch.
-    Renounced,
-}
-
 /// The permission to issue one operation in the current epoch.
 #[derive(Clone, Copy)]
 pub(super) struct Permit<'a>(&'a Epochs);
@@ -46,7 +36,7 @@ impl Permit<'_> {
     /// The operation was issued.
     #[inline]
     pub(super) fn used(self) {
-        self.0.usage.set(Usage::Used);
+        self.0.used.set(true);
     }
 }
 
@@ -55,7 +45,7 @@ impl Epochs {
     pub(super) fn new(pointed: bool) -> Epochs {
         Epochs {
             state: Cell::new(EpochState::Closed),
-            usage: Cell::new(Usage::Unused),
+            used: Cell::new(false),
             stored: Cell::new(false),
             pointed: Cell::new(pointed),
             opened: RefCell::default(),
@@ -70,9 +60,8 @@ impl Epochs {
     }
 
     /// Whether an operation was issued since the last synchronisation.
-    #[inline(always)]
     pub(super) fn is_used(&self) -> bool {
-        self.usage.get() == Usage::Used
+        self.used.get()
     }
 
     /// Takes a step, if it is legal. Inlined, since each call site knows its step, and most of the
@@ -86,30 +75,14 @@ impl Epochs {
     /// The state to which a step leads, if the step is legal.
     #[inline(always)]
     pub(super) fn next(&self, step: Step) -> Result<EpochState> {
-        Ok(self.state.get().after(step, self.is_used())?)
+        Ok(self.state.get().after(step, self.used.get())?)
     }
 
     /// Completes a step to this state.
     #[inline(always)]
     pub(super) fn enter(&self, state: EpochState) {
         self.state.set(state);
-        self.usage.set(Usage::Unused);
-    }
-
-    /// The fence that ended the last epoch promised that none follows, but one may.
-    pub(super) fn renounce(&self) {
-        self.usage.set(Usage::Renounced);
-    }
-
-    /// Opens the fence epoch that the last fence promised not to follow. Returns false, and does
-    /// nothing, if there is no such promise.
-    pub(super) fn resume(&self) -> bool {
-        let resumes =
-            self.state.get() == EpochState::Closed && self.usage.get() == Usage::Renounced;
-        if resumes {
-            self.enter(EpochState::Fence(1));
-        }
-        resumes
+        self.used.set(false);
     }
 
     /// Returns to the state before a step that failed.

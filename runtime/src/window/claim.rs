@@ -8,7 +8,6 @@ use longshore_transport::lock::{Claim, Sharing, User};
 use super::access::Permit;
 use super::parts::Parts;
 use super::peers::Target;
-use super::promise::broken;
 use super::state::{Access, EpochState};
 use super::waiting::{ask, remark};
 use crate::engine::{EXPOSED, State};
@@ -18,23 +17,7 @@ use crate::observe::{At, EpochKind};
 
 /// The permission to operate on a target (rules 1 and 2), for which lock_all may take its lock.
 pub(super) fn allow<'a>(parts: &'a Parts, target: &Target) -> Result<Permit<'a>> {
-    resume(parts)?;
     parts.epochs().allow(target, |unchecked| lock_lazily(parts, target, unchecked))
-}
-
-/// Rule 1, for an operation on PROC_NULL.
-pub(super) fn check_open(parts: &Parts) -> Result<()> {
-    resume(parts)?;
-    parts.epochs().check_open()
-}
-
-/// Rule 9: an operation after a fence with NOSUCCEED opens the epoch that the fence didn't, if
-/// broken promises are excused.
-fn resume(parts: &Parts) -> Result<()> {
-    match parts.epochs().resume() {
-        true => broken(parts, RESUMED),
-        false => Ok(()),
-    }
 }
 
 /// Takes this rank's own lock, if lock_all promised it and nothing has needed it so far.
@@ -270,5 +253,4 @@ fn start_unlock(parts: &Parts, target: &Target) {
     engine.progress();
 }
 
-const RESUMED: &str = "an operation after a fence with NOSUCCEED (rule 9): leave out the assert";
 pub(super) const NOT_LOCKED: &str = "the target isn't locked by this rank: lock it before (rule 5)";

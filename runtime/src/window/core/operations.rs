@@ -432,7 +432,7 @@ impl Core {
         let issue = || -> Result<Option<Progress>> {
             process.ready()?;
             let Some(target) = parts.peers().target(rank)? else {
-                return claim::check_open(parts).map(|()| None);
+                return parts.epochs().check_open().map(|()| None);
             };
             let permit = claim::allow(parts, target)?;
             let key = Key::of(process.names(), target, &operation);

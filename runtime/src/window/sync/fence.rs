@@ -52,8 +52,6 @@ pub(in crate::window) fn fence(parts: &Parts, assert: Assert) -> Result<()> {
     if met.is_err() {
         // Without all ranks no epoch begins.
         epochs.restore(EpochState::Closed);
-    } else if process.excuses() && !epochs.is_fenced() {
-        epochs.renounce();
     }
     let settled = settled.map_err(|error| error.within(|| before.to_string()));
     // A call that fails is one error to the handler: the gravest one.
