@@ -24,8 +24,8 @@ use crate::status::Status;
 /// MPI_BUFFER_AUTOMATIC: a buffer without bounds.
 const AUTOMATIC: usize = 2;
 
-/// The owner of an attached buffer: a communicator, by its address, a session, by its number, or the
-/// process.
+/// The owner of an attached buffer: a communicator, by its address, a session, by its number, or
+/// the process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
     Process,

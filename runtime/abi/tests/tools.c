@@ -1,4 +1,4 @@
-/* The interface of tools: it can be used at any time, and has no variables, categories and events. */
+/* The interface of tools can be used at any time. It has no variables, categories and events. */
 #include "check.h"
 
 /* Tools have no error handlers: a call returns its code, which is a class. */
