@@ -15,7 +15,7 @@ use crate::row::{Distance, Gap, Refusal, Row, Sample};
 use longshore::job::Routes;
 
 pub use json::Unreadable;
-pub use picture::{Chart, Curve, Picture};
+pub use picture::{Chart, Curve, Picture, has_picture};
 pub use svg::{Marker, PENS, Pen, page};
 
 /// The name of this library among contenders.

@@ -1,7 +1,10 @@
 //! A report as pictures: curves of each contender by size, and one picture of all ratios.
 
+use std::collections::{BTreeSet, HashMap};
+
 use super::svg::{Axis, BLUE, GREEN, GREY, Marker, ORANGE, PURPLE, Pen, Sheet, VERMILION};
-use super::{LIMIT, LOOP, Line, OURS, Report, Section, Unit, contenders, is_typed, size};
+use super::{LIMIT, LOOP, Line, OURS, Report, Section, Unit, contenders, heading, is_typed, size};
+use crate::case::Case;
 use crate::environment::Environment;
 use crate::row::Distance;
 
@@ -14,6 +17,24 @@ pub struct Picture {
     pub title: String,
     /// The picture.
     pub svg: String,
+}
+
+/// The sizes that curves need at least.
+const SIZES: usize = 5;
+
+/// Whether a report of these cases has a picture: a section with enough sizes, or the ratios to a
+/// contender that they are `compared` with.
+pub fn has_picture(cases: &[Case], compared: bool) -> bool {
+    let mut sizes: HashMap<String, BTreeSet<u64>> = HashMap::new();
+    for case in cases.iter().filter(|case| is_plain(case)) {
+        sizes.entry(heading(case)).or_default().insert(case.bytes);
+    }
+    compared || sizes.values().any(|sizes| sizes.len() >= SIZES)
+}
+
+/// Whether a case is a point of a curve.
+fn is_plain(case: &Case) -> bool {
+    case.bytes > 0 && !is_typed(case)
 }
 
 const WIDTH: f64 = 900.0;
@@ -32,15 +53,16 @@ impl Report {
     }
 
     fn curves(&self, section: &Section<'_>) -> Option<Picture> {
-        let plain = |line: &&Line<'_>| line.case.bytes > 0 && !is_typed(line.case);
-        let lines: Vec<&Line<'_>> = section.lines.iter().filter(plain).collect();
+        let lines: Vec<&Line<'_>> =
+            section.lines.iter().filter(|line| is_plain(line.case)).collect();
         let mut sizes: Vec<u64> = lines.iter().map(|line| line.case.bytes).collect();
         sizes.sort_unstable();
         sizes.dedup();
-        let (&[first, _, _, _, .., last], unit) = (&sizes[..], Unit::of(lines.first()?.case.bench))
-        else {
+        let (&first, &last) = (sizes.first()?, sizes.last()?);
+        if sizes.len() < SIZES {
             return None;
-        };
+        }
+        let unit = Unit::of(lines.first()?.case.bench);
         let mut curves: Vec<(&str, Distance, Vec<[f64; 2]>)> = Vec::new();
         for name in contenders(&section.lines) {
             for distance in [Distance::Alone, Distance::Near, Distance::Far] {

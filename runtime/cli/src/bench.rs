@@ -17,7 +17,7 @@ use longshore_benches::environment::Environment;
 use longshore_benches::peers::{self, Peer};
 use longshore_benches::plan::{Choice, Element};
 use longshore_benches::progress::Bar;
-use longshore_benches::report::Report;
+use longshore_benches::report::{Report, has_picture};
 use longshore_benches::run::{self, Contender, Ours, Plain, Results, Step};
 use longshore_benches::{Failure, launch};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -121,6 +121,9 @@ struct Outputs {
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
     /// Draws times and rates over the size, and all ratios, as SVG files in a folder
+    ///
+    /// A bench is drawn with five sizes or more: without --quick, or with --size. Ratios need
+    /// --peers or --by c
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
 }
@@ -218,10 +221,16 @@ fn pair(text: &str) -> Result<[String; 2], String> {
 pub fn main(arguments: Arguments) -> ExitCode {
     let status = match &arguments.from {
         Some(file) => read(file).and_then(|report| {
+            if arguments.outputs.svg.is_some() && report.pictures().is_empty() {
+                return Ok(without_picture("of this report"));
+            }
             arguments.outputs.create()?;
             arguments.outputs.write(&report)
         }),
         None => match arguments.choice().cases() {
+            Ok(cases) if arguments.lacks_picture(&cases) => {
+                Ok(without_picture("of these measurements"))
+            }
             Ok(cases) => measure(&arguments, &cases),
             Err(error) => {
                 eprintln!("longshore: {error}");
@@ -234,6 +243,16 @@ pub fn main(arguments: Arguments) -> ExitCode {
         1
     });
     status.into()
+}
+
+/// Prints which options a picture needs, and returns the status of wrong use.
+fn without_picture(of: &str) -> u8 {
+    eprintln!(
+        "longshore: --svg: there is no picture {of}. A picture of a bench needs five sizes or \
+         more: leave out --quick, or give the sizes, such as --size 8,64,512,4K,32K,256K. A \
+         picture of ratios needs --peers or --by c"
+    );
+    2
 }
 
 /// Reads the report of an earlier run.
@@ -308,6 +327,12 @@ fn measure(arguments: &Arguments, cases: &[Case]) -> Result<u8, Failure> {
 }
 
 impl Arguments {
+    /// Whether pictures are asked for that the measurements of these cases don't have.
+    fn lacks_picture(&self, cases: &[Case]) -> bool {
+        let compared = self.peers || self.by.as_ref().is_some_and(|by| by.c);
+        self.outputs.svg.is_some() && !has_picture(cases, compared)
+    }
+
     fn choice(&self) -> Choice {
         fn or_none<T: Clone>(several: &Option<Several<T>>) -> Vec<T> {
             several.as_ref().map_or_else(Vec::new, |Several(values)| values.clone())

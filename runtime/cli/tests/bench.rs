@@ -99,6 +99,25 @@ fn packing_and_machine_limits_are_measured_without_ranks() {
 }
 
 #[test]
+fn a_run_without_a_picture_is_refused_before_it_measures() {
+    let folder = std::env::temp_dir().join(format!("longshore-svg-{}", std::process::id()));
+    let svg = ["--quick", "--svg", folder.to_str().unwrap()];
+    for words in [&["put_latency"][..], &["put_latency", "--size", "8,64,512,4K"], &["memcpy"]] {
+        let Output { status, stdout, stderr } = bench(&[words, &svg].concat());
+        let refusal = String::from_utf8(stderr).unwrap();
+        assert_eq!(status.code(), Some(2), "{words:?}: {refusal}");
+        for option in ["--quick", "--size", "--peers", "--by c"] {
+            assert!(refusal.contains(option), "{words:?}: {refusal}");
+        }
+        assert!(stdout.is_empty() && !folder.exists(), "{words:?}: it measured");
+    }
+    let drawn = ["memcpy", "--size", "8,16,32,64,128"];
+    measured(&[&drawn[..], &svg].concat());
+    assert!(folder.join("memcpy.svg").exists());
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn a_run_is_reported_again_from_its_json() {
     let folder = std::env::temp_dir().join(format!("longshore-bench-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
