@@ -13,18 +13,27 @@ use crate::install::prefix;
 #[derive(clap::Args)]
 #[command(disable_help_flag = true, disable_version_flag = true, override_usage = "longshore cc [WORDS]...", after_help = HELP)]
 pub struct Arguments {
-    /// Words for the compiler. -show prints the whole command instead of running it, -compile_info
-    /// what compiles, and -link_info what links
+    /// Words for the compiler, and options of this command: --help and --show, among others
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     words: Vec<OsString>,
 }
 
-const HELP: &str =
-    "The compiler is that of the variable LONGSHORE_CC or LONGSHORE_CXX, or cc or c++.
+const HELP: &str = "\
+All words go to the compiler, except these, which may have one or two dashes:
+  --help                         this text; that of the compiler is `mpicc -v --help`
+  --show, --showme               the whole command, instead of running it
+  --showme:compile, --compile-info   what compiles
+  --showme:link, --link-info     what links
+  --showme:command, --showme:incdirs, --showme:libdirs, --showme:libs
+                                 the compiler, folders of headers and of libraries, libraries
+  --cc=PROG, --cxx=PROG          the compiler
+
+The compiler is that of --cc, of the variable LONGSHORE_CC, MPICH_CC or OMPI_CC, the first that is \
+set, or cc. For C++ it is that of --cxx, LONGSHORE_CXX, MPICH_CXX or OMPI_CXX, or c++.
 
 Examples:
   mpicc -O2 ring.c -o ring
-  mpicc -show
+  mpicc --showme
   LONGSHORE_CC=s390x-linux-gnu-gcc mpicc ring.c -o ring     of an installation for that machine";
 
 /// A language, and how its compiler is found.
@@ -35,14 +44,73 @@ pub enum Language {
 }
 
 impl Language {
-    fn compiler(self) -> OsString {
-        let (variable, usual) = match self {
-            Language::C => ("LONGSHORE_CC", "cc"),
-            Language::Cxx => ("LONGSHORE_CXX", "c++"),
-        };
-        let given = std::env::var_os(variable).filter(|given| !given.is_empty());
-        given.unwrap_or_else(|| usual.into())
+    /// The names of the installed command.
+    pub const fn names(self) -> &'static [&'static str] {
+        match self {
+            Language::C => &["mpicc"],
+            Language::Cxx => &["mpicxx", "mpic++"],
+        }
     }
+
+    /// The option that chooses the compiler, without its dashes.
+    const fn option(self) -> &'static str {
+        match self {
+            Language::C => "cc=",
+            Language::Cxx => "cxx=",
+        }
+    }
+
+    /// The words of the compiler: a program, and what a variable has after it, such as `ccache gcc`.
+    fn compiler(self, variable: impl Fn(&str) -> Option<OsString>) -> Vec<OsString> {
+        let (variables, usual) = match self {
+            Language::C => (["LONGSHORE_CC", "MPICH_CC", "OMPI_CC"], "cc"),
+            Language::Cxx => (["LONGSHORE_CXX", "MPICH_CXX", "OMPI_CXX"], "c++"),
+        };
+        let mut given = variables.iter().filter_map(|name| variable(name));
+        match given.find(|given| !given.is_empty()) {
+            Some(given) => split(given),
+            None => vec![usual.into()],
+        }
+    }
+
+    /// The command under one of its names, for its help, its manual page and its completions.
+    pub fn named(self, name: &'static str) -> clap::Command {
+        let about = match self {
+            Language::C => "Compiles programs in C for MPI, and links them",
+            Language::Cxx => "Compiles programs in C++ for MPI, and links them",
+        };
+        let option = |long: &'static str, help: &'static str| {
+            clap::Arg::new(long).long(long).help(help).action(clap::ArgAction::SetTrue)
+        };
+        clap::Command::new(name)
+            .about(about)
+            .version(env!("CARGO_PKG_VERSION"))
+            .disable_version_flag(true)
+            .disable_help_flag(true)
+            .override_usage(format!("{name} [WORDS]..."))
+            .after_help(HELP)
+            .arg(option("help", "Prints help"))
+            .arg(option("show", "Prints the whole command instead of running it"))
+            .arg(option("showme", "Prints the whole command instead of running it"))
+            .arg(option("compile-info", "Prints what compiles"))
+            .arg(option("link-info", "Prints what links"))
+            .arg(
+                clap::Arg::new("words")
+                    .value_name("WORDS")
+                    .help("Words for the compiler: its options and files")
+                    .num_args(0..)
+                    .value_hint(clap::ValueHint::FilePath),
+            )
+    }
+}
+
+/// The words of a variable as a shell splits them. A program whose path has spaces is one word.
+fn split(given: OsString) -> Vec<OsString> {
+    if Path::new(&given).exists() {
+        return vec![given];
+    }
+    let words = given.to_str().and_then(shlex::split).filter(|words| !words.is_empty());
+    words.map_or_else(|| vec![given], |words| words.into_iter().map(OsString::from).collect())
 }
 
 /// Becomes the compiler; the status is 1 if there is none.
@@ -51,8 +119,23 @@ pub fn main(language: Language, arguments: Arguments) -> ExitCode {
 }
 
 /// [`main`] with the words of another command line.
-pub fn run(language: Language, words: Vec<OsString>) -> ExitCode {
-    let made = prefix().map(|prefix| command(&language.compiler(), &prefix, words));
+pub fn run(language: Language, mut words: Vec<OsString>) -> ExitCode {
+    if let [word] = &words[..] {
+        if option(word) == Some("help") {
+            let text = language.named(language.names()[0]).render_long_help();
+            return printed(&text.to_string());
+        }
+    }
+    let mut compiler = language.compiler(|name| std::env::var_os(name));
+    words.retain(|word| match option(word).and_then(|word| word.strip_prefix(language.option())) {
+        Some(given) => {
+            compiler = split(given.into());
+            false
+        }
+        None => true,
+    });
+    let made = prefix().map_err(|error| error.to_string());
+    let made = made.and_then(|prefix| command(&compiler, &prefix, words));
     let (show, command) = match made {
         Ok(made) => made,
         Err(error) => {
@@ -62,16 +145,37 @@ pub fn run(language: Language, words: Vec<OsString>) -> ExitCode {
     };
     if show {
         let words: Vec<_> = command.iter().map(|word| quoted(word)).collect();
-        return match crate::print(&format!("{}\n", words.join(" "))) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        };
+        return printed(&format!("{}\n", words.join(" ")));
     }
     let compiler = &command[0];
     // It only returns if there is no such program.
     let error = Command::new(compiler).args(&command[1..]).exec();
     eprintln!("longshore: the compiler {} can't be run: {error}", compiler.to_string_lossy());
     ExitCode::FAILURE
+}
+
+/// Says that there is no Fortran interface, and what a program can do. The status is 1.
+pub fn fortran(name: &str) -> ExitCode {
+    eprintln!(
+        "longshore: {name}: Longshore has no Fortran interface (no mpif.h, and no modules mpi and \
+         mpi_f08). Call MPI from C: compile that part with mpicc, let Fortran call it by \
+         `bind(C)`, and link with the words of `mpicc --showme:link`. A Fortran layer over MPI's \
+         standard ABI can be built with mpicc, too"
+    );
+    ExitCode::FAILURE
+}
+
+fn printed(text: &str) -> ExitCode {
+    match crate::print(text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// The name of an option with one dash or two.
+fn option(word: &OsStr) -> Option<&str> {
+    let word = word.to_str()?.strip_prefix('-')?;
+    Some(word.strip_prefix('-').unwrap_or(word))
 }
 
 /// A word as a shell reads it. Build systems look for plain words, so few are quoted.
@@ -85,17 +189,38 @@ fn quoted(word: &OsStr) -> String {
 }
 
 /// Whether the command is only shown, and its words.
-fn command(compiler: &OsStr, prefix: &Path, mut words: Vec<OsString>) -> (bool, Vec<OsString>) {
+///
+/// # Errors
+/// An option of the kind -showme:NAME that there isn't.
+fn command(
+    compiler: &[OsString],
+    prefix: &Path,
+    mut words: Vec<OsString>,
+) -> Result<(bool, Vec<OsString>), String> {
     let mut asked = |names: &[&str]| {
         let before = words.len();
-        words.retain(|word| !names.iter().any(|name| word == name));
+        words.retain(|word| !option(word).is_some_and(|word| names.contains(&word)));
         words.len() < before
     };
-    let show = asked(&["-show", "-showme"]);
-    let compile = asked(&["-compile_info", "-compile-info", "-showme:compile"]);
-    let link = asked(&["-link_info", "-link-info", "-showme:link"]);
+    let show = asked(&["show", "showme"]);
+    let compile = asked(&["compile_info", "compile-info", "showme:compile"]);
+    let link = asked(&["link_info", "link-info", "showme:link"]);
     let only_some = compile || link;
-    let mut command = vec![compiler.to_owned()];
+    if let Some(part) = words.iter().find_map(|word| option(word)?.strip_prefix("showme:")) {
+        let shown = match part {
+            "command" => compiler.to_vec(),
+            "incdirs" => vec![prefix.join("include").into()],
+            "libdirs" => vec![prefix.join("lib").into()],
+            "libs" => vec!["mpi_abi".into()],
+            _ => {
+                return Err(format!(
+                    "--showme:{part}: expected compile, link, command, incdirs, libdirs or libs"
+                ));
+            }
+        };
+        return Ok((true, shown));
+    }
+    let mut command = compiler.to_vec();
     if compile || !link {
         command.push(joined("-I", &prefix.join("include")));
     }
@@ -107,7 +232,7 @@ fn command(compiler: &OsStr, prefix: &Path, mut words: Vec<OsString>) -> (bool, 
         command.push(joined("-Wl,-rpath,", &libraries));
         command.push("-lmpi_abi".into());
     }
-    (show || only_some, command)
+    Ok((show || only_some, command))
 }
 
 /// Whether the compiler is asked to link: it has a file, and isn't told to stop before.
@@ -137,9 +262,29 @@ mod tests {
 
     fn made(words: &str) -> (bool, String) {
         let words = words.split_whitespace().map(OsString::from).collect();
-        let (show, words) = command(OsStr::new("cc"), Path::new("/p"), words);
+        let (show, words) = command(&["cc".into()], Path::new("/p"), words).unwrap();
         let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         (show, words.join(" "))
+    }
+
+    #[test]
+    fn compilers_of_other_wrappers_are_honoured_after_our_own() {
+        for (set, words) in [
+            (&[][..], "cc"),
+            (&[("OMPI_CC", "clang")], "clang"),
+            (&[("OMPI_CC", "clang"), ("MPICH_CC", "ccache gcc -m64")], "ccache|gcc|-m64"),
+            (&[("MPICH_CC", "gcc"), ("LONGSHORE_CC", "tcc")], "tcc"),
+            (&[("LONGSHORE_CC", ""), ("OMPI_CXX", "g++")], "cc"),
+        ] {
+            let value = |name: &str| {
+                set.iter().find(|(variable, _)| *variable == name).map(|(_, value)| value.into())
+            };
+            let made = Language::C.compiler(value);
+            let made: Vec<_> = made.iter().map(|word| word.to_string_lossy()).collect();
+            assert_eq!(made.join("|"), words, "{set:?}");
+        }
+        let cxx = |name: &str| (name == "OMPI_CXX").then(|| "clang++".into());
+        assert_eq!(Language::Cxx.compiler(cxx), ["clang++"]);
     }
 
     #[test]
@@ -155,6 +300,11 @@ mod tests {
             ("-show -c a.c", true, "cc -I/p/include -c a.c".to_owned()),
             ("-compile_info", true, "cc -I/p/include".to_owned()),
             ("-link_info", true, format!("cc {link}")),
+            ("--showme", true, format!("cc -I/p/include {link}")),
+            ("--showme a.c", true, format!("cc -I/p/include a.c {link}")),
+            ("--showme:compile", true, "cc -I/p/include".to_owned()),
+            ("--link-info", true, format!("cc {link}")),
+            ("--showme:libdirs", true, "/p/lib".to_owned()),
         ] {
             assert_eq!(made(words), (show, whole), "{words}");
         }

@@ -10,10 +10,13 @@ use std::{env, fs};
 use clap::CommandFactory;
 use clap_complete::Shell;
 
+use crate::cc::Language;
+use crate::mpiexec;
+
 /// Installs the command, the C interface, manual pages and completions
 ///
 /// Under PREFIX are afterwards: bin/longshore and, as names of it, mpicc, mpicxx, mpic++, mpiexec
-/// and mpirun; lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h and mpix.h; and under
+/// and mpirun, and mpifort, mpif90 and mpif77, which say what a program in Fortran can do; lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h and mpix.h; and under
 /// share, manual pages and the completions of shells. Files that are there are replaced.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -34,7 +37,16 @@ Examples:
   longshore install mpi-s390x --library libmpi_abi.so     of a machine that ci/cross builds for";
 
 /// The names under which the command is another one.
-const NAMES: [&str; 5] = ["mpicc", "mpicxx", "mpic++", "mpiexec", "mpirun"];
+const NAMES: [&str; 8] =
+    ["mpicc", "mpicxx", "mpic++", "mpiexec", "mpirun", "mpifort", "mpif90", "mpif77"];
+
+/// The other names that have a manual page and completions.
+fn others() -> Vec<clap::Command> {
+    let compilers = [Language::C, Language::Cxx].into_iter();
+    let compilers = compilers
+        .flat_map(|language| language.names().iter().map(move |name| language.named(name)));
+    compilers.chain(["mpiexec", "mpirun"].map(mpiexec::named)).collect()
+}
 
 /// The library of the C interface, as programs name it.
 const LIBRARY: &str = "libmpi_abi.so.1";
@@ -130,12 +142,13 @@ const PKG_CONFIG: &str = concat!(
     "Libs: -L${libdir} -Wl,-rpath,${libdir} -lmpi_abi\n",
 );
 
-/// A manual page of the command and of each subcommand.
+/// A manual page of the command, of each subcommand and of each other name.
 fn manual(folder: &Path) -> io::Result<()> {
     let mut command = crate::Arguments::command().disable_help_subcommand(true);
     command.build();
     let shown = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned();
-    let pages: Vec<clap::Command> = std::iter::once(command.clone()).chain(shown).collect();
+    let pages: Vec<clap::Command> =
+        std::iter::once(command.clone()).chain(shown).chain(others()).collect();
     for page in pages {
         // `longshore-run`: the name that the page is about, too.
         let name = page.get_display_name().unwrap_or(page.get_name());
@@ -148,15 +161,17 @@ fn manual(folder: &Path) -> io::Result<()> {
 }
 
 fn completions(share: &Path) -> io::Result<()> {
-    for (shell, place) in [
-        (Shell::Bash, "bash-completion/completions/longshore"),
-        (Shell::Zsh, "zsh/site-functions/_longshore"),
-        (Shell::Fish, "fish/vendor_completions.d/longshore.fish"),
-    ] {
-        let mut text = Vec::new();
-        let mut command = crate::Arguments::command();
-        clap_complete::generate(shell, &mut command, "longshore", &mut text);
-        write(&share.join(place), &text)?;
+    for mut command in std::iter::once(crate::Arguments::command()).chain(others()) {
+        let name = command.get_name().to_owned();
+        for (shell, place) in [
+            (Shell::Bash, format!("bash-completion/completions/{name}")),
+            (Shell::Zsh, format!("zsh/site-functions/_{name}")),
+            (Shell::Fish, format!("fish/vendor_completions.d/{name}.fish")),
+        ] {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut command, &name, &mut text);
+            write(&share.join(place), &text)?;
+        }
     }
     Ok(())
 }

@@ -61,6 +61,12 @@ fn main() -> ExitCode {
     let arguments = match name.file_name().and_then(OsStr::to_str) {
         Some("mpicc") => return cc::run(Language::C, words.collect()),
         Some("mpicxx" | "mpic++") => return cc::run(Language::Cxx, words.collect()),
+        Some(name @ ("mpifort" | "mpif90" | "mpif77")) => return cc::fortran(name),
+        Some(name @ ("mpiexec" | "mpirun")) if mpiexec::asks_for_help(std::env::args_os()) => {
+            let name = if name == "mpirun" { "mpirun" } else { "mpiexec" };
+            let help = mpiexec::named(name).render_long_help().to_string();
+            return if print(&help).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
         Some("mpiexec" | "mpirun") => Arguments::parse_from(mpiexec::translate(words.collect())),
         _ => Arguments::parse(),
     };

@@ -8,6 +8,46 @@ use clap::CommandFactory;
 
 use crate::hosts;
 
+/// Under its usage: the options that it has beside those of `longshore run`.
+const HELP: &str = "\
+Options that MPI names, and those of other launchers:
+  -n N, -np N                    ranks of the part
+  -host NAME,..., -hosts, -H     hosts; -f FILE, -hostfile, -machinefile a file of them
+  -ppn N, -perhost, -npernode    ranks of each host
+  -map-by node|slot, -rr, -bynode, -byslot    the order in which hosts get ranks
+  -bind-to core|numa|none|user:LIST    processors of each rank
+  -env NAME VALUE, -genv NAME VALUE    a variable for the part, for all parts
+  -wdir DIR, -l                  working directory; ranks before the lines of output
+  --oversubscribe, --allow-run-as-root    nothing, since nothing forbids it
+
+The library of this installation is found by programs that don't say where theirs is.
+
+Examples:
+  mpiexec -n 4 ./ring
+  mpiexec -np 2 ./a : -np 2 ./b
+  mpiexec -host a,b -ppn 2 ./ring";
+
+/// The command under one of its names, for its help, its manual page and its completions.
+pub fn named(name: &'static str) -> clap::Command {
+    let mut command = crate::Arguments::command();
+    command.build();
+    let run = command.find_subcommand("run").cloned().unwrap_or_default();
+    run.name(name)
+        .display_name(name)
+        .bin_name(name)
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Runs programs as the ranks of one job, with the options that MPI names")
+        .override_usage(format!(
+            "{name} [OPTIONS] [-n N] PROG [ARGS]... [: [-n N] PROG [ARGS]...]..."
+        ))
+        .after_help(HELP)
+}
+
+/// Whether the first word asks for help.
+pub fn asks_for_help(mut words: impl Iterator<Item = OsString>) -> bool {
+    words.nth(1).is_some_and(|word| ["-h", "-help", "--help"].iter().any(|asked| word == *asked))
+}
+
 /// Makes the command line of `longshore run` of one of `mpiexec`. Options that only `longshore run`
 /// has stay as they are.
 pub fn translate(words: Vec<OsString>) -> Vec<OsString> {

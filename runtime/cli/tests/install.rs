@@ -54,6 +54,24 @@ fn install_lays_out_a_prefix_whose_commands_work() {
         let script = fs::read_to_string(place("share").join(completion)).unwrap();
         assert!(script.contains("watchdog"), "{completion}");
     }
+    for (name, word) in [
+        ("mpicc", "showme"),
+        ("mpicxx", "showme"),
+        ("mpic++", "showme"),
+        ("mpiexec", "watchdog"),
+        ("mpirun", "watchdog"),
+    ] {
+        let page = fs::read_to_string(place(&format!("share/man/man1/{name}.1"))).unwrap();
+        assert!(page.contains(word) && page.contains(&format!(".TH {name} ")), "{page}");
+        for completion in [
+            format!("bash-completion/completions/{name}"),
+            format!("zsh/site-functions/_{name}"),
+            format!("fish/vendor_completions.d/{name}.fish"),
+        ] {
+            let script = fs::read_to_string(place("share").join(&completion)).unwrap();
+            assert!(script.contains(word), "{completion}");
+        }
+    }
     let mode = fs::metadata(place("bin/mpirun")).unwrap().permissions().mode();
     assert_eq!(mode & 0o111, 0o111);
 
@@ -70,6 +88,49 @@ fn install_lays_out_a_prefix_whose_commands_work() {
     assert_eq!(fs::read(place("lib/libmpi_abi.so.1")).unwrap(), b"another library");
     let shown = run(place("bin/mpicc"), &["-show", "-c", "a.c"]);
     assert_eq!(text(&shown.stdout), format!("echo '-I{include}' -c a.c\n"));
+
+    for asked in ["--help", "-help"] {
+        let help = run(place("bin/mpicc"), &[asked]);
+        for text_of_ours in ["mpicc [WORDS]", "LONGSHORE_CC, MPICH_CC or OMPI_CC", "--showme:link"]
+        {
+            assert!(text(&help.stdout).contains(text_of_ours), "{}", text(&help.stdout));
+        }
+        let help = run(place("bin/mpiexec"), &[asked]);
+        for text_of_ours in ["mpiexec [OPTIONS]", "-ppn N", "--watchdog"] {
+            assert!(text(&help.stdout).contains(text_of_ours), "{}", text(&help.stdout));
+        }
+    }
+    let shown = run(place("bin/mpicc"), &["--showme:link"]);
+    let words = format!("echo '-L{libraries}' '-Wl,-rpath,{libraries}' -lmpi_abi\n");
+    assert_eq!(text(&shown.stdout), words);
+    let shown = run(place("bin/mpicc"), &["--showme:nothing"]);
+    assert_eq!(shown.status.code(), Some(1));
+    assert!(text(&shown.stderr).contains("--showme:nothing: expected compile, link"));
+    for (name, set) in [("MPICH_CC", "mpicc"), ("OMPI_CC", "mpicc"), ("OMPI_CXX", "mpicxx")] {
+        let mut command = Command::new(place("bin").join(set));
+        command.env_remove("LONGSHORE_CC").env(name, "echo with").arg("--version");
+        let shown = command.output().unwrap();
+        assert_eq!(text(&shown.stdout), format!("with -I{include} --version\n"), "{name}");
+    }
+    for name in ["mpifort", "mpif90", "mpif77"] {
+        let refused = run(place("bin").join(name), &["a.f90"]);
+        assert_eq!(refused.status.code(), Some(1), "{name}");
+        let told = text(&refused.stderr);
+        assert!(
+            told.contains(name) && told.contains("bind(C)") && told.contains("mpicc"),
+            "{told}"
+        );
+    }
+
+    // The loader finds the library after the folders that the program's environment names.
+    let show = ["-n", "1", "sh", "-c", "echo $LD_LIBRARY_PATH"];
+    for (given, expected) in [(None, libraries.clone()), (Some("/a"), format!("/a:{libraries}"))] {
+        let mut command = Command::new(place("bin/mpiexec"));
+        command.env_remove("LD_LIBRARY_PATH").args(show);
+        command.envs(given.map(|given| ("LD_LIBRARY_PATH", given)));
+        let shown = command.output().unwrap();
+        assert_eq!(text(&shown.stdout).trim(), expected, "{}", text(&shown.stderr));
+    }
 
     let echo = ["-np", "2", "-genv", "LETTER", "b", "sh", "-c", "echo $LETTER"];
     let job = run(place("bin/mpiexec"), &echo);

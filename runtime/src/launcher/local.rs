@@ -4,7 +4,7 @@
 //! poll(2), and [`LocalRanks::handle`] turns readiness into [`Event`]s. [`LocalRanks::act`]
 //! executes a [`Command`]. The module makes no decisions: the launcher makes them from the events.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -25,7 +25,7 @@ use super::Error;
 use super::binding::{Cores, Machine};
 use super::core_file;
 use super::limits;
-use super::message::{Command, Event, Member, Orders};
+use super::message::{Command, Event, Member, Orders, Program};
 use super::output::{OutputStream, write_piece};
 use super::process::{Descriptors, Process, Session};
 use super::program::obstacle;
@@ -181,7 +181,7 @@ impl LocalRanks {
             _ => Stdio::null(),
         };
         let additions = program.environment.iter().map(|(name, value)| (name, value));
-        command.args(&program.arguments).envs(additions);
+        command.args(&program.arguments).envs(additions).envs(library_path(program));
         for name in [env::PMI_PORT, env::PMI_ID, env::HOSTS, env::ARCH] {
             command.env_remove(name);
         }
@@ -454,6 +454,28 @@ fn check_program(orders: &Orders, member: &Member) -> Result<(), Error> {
             source: io::Error::new(io::ErrorKind::Unsupported, obstacle),
         }),
     }
+}
+
+/// The variable by which the loader finds the C interface of this installation, after the folders
+/// that the program's environment names. `None` if this command isn't installed beside it, or the
+/// loader looks there anyway.
+fn library_path(program: &Program) -> Option<(&'static str, OsString)> {
+    const VARIABLE: &str = "LD_LIBRARY_PATH";
+    let command = std::env::current_exe().ok()?;
+    let folder = command.parent()?.parent()?.join("lib");
+    if ["/lib", "/usr/lib"].iter().any(|usual| folder == Path::new(usual))
+        || !folder.join("libmpi_abi.so.1").exists()
+    {
+        return None;
+    }
+    let own = program.environment.iter().rfind(|(name, _)| name == VARIABLE);
+    let before = own.map(|(_, path)| path.clone()).or_else(|| std::env::var_os(VARIABLE));
+    let mut path = before.filter(|path| !path.is_empty()).unwrap_or_default();
+    if !path.is_empty() {
+        path.push(":");
+    }
+    path.push(folder);
+    Some((VARIABLE, path))
 }
 
 /// The error of a start, with a hint if a program without a path isn't found.
