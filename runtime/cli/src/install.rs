@@ -16,8 +16,9 @@ use crate::mpiexec;
 /// Installs the command, the C interface, manual pages and completions
 ///
 /// Under PREFIX are afterwards: bin/longshore and, as names of it, mpicc, mpicxx, mpic++, mpiexec
-/// and mpirun, and mpifort, mpif90 and mpif77, which say what a program in Fortran can do; lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h and mpix.h; and under
-/// share, manual pages and the completions of shells. Files that are there are replaced.
+/// and mpirun, and mpifort, mpif90 and mpif77, which say what a program in Fortran can do; lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h,
+/// mpix.h and mpix_fint.h; and under share, manual pages, the completions of shells, and
+/// suppressions for valgrind. Files that are there are replaced.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -108,6 +109,8 @@ pub fn install(prefix: &Path, library: Option<PathBuf>) -> io::Result<()> {
     place(&prefix.join("lib/libmpi_abi.so"), |path| symlink(LIBRARY, path))?;
     write(&prefix.join("include/mpi.h"), longshore_abi_table::header().as_bytes())?;
     write(&prefix.join("include/mpix.h"), longshore_abi_table::own_header().as_bytes())?;
+    write(&prefix.join("include/mpix_fint.h"), longshore_abi_table::fint_header().as_bytes())?;
+    write(&prefix.join("share/longshore/valgrind.supp"), SUPPRESSIONS.as_bytes())?;
     write(&prefix.join("lib/pkgconfig/longshore.pc"), PKG_CONFIG.as_bytes())?;
     manual(&prefix.join("share/man/man1"))?;
     completions(&prefix.join("share"))
@@ -127,6 +130,9 @@ fn beside(program: &Path) -> io::Result<PathBuf> {
         io::Error::new(io::ErrorKind::NotFound, what)
     })
 }
+
+/// What valgrind reports of libfabric.
+const SUPPRESSIONS: &str = include_str!("valgrind.supp");
 
 const PKG_CONFIG: &str = concat!(
     "prefix=${pcfiledir}/../..\n",

@@ -54,6 +54,12 @@ fn install_lays_out_a_prefix_whose_commands_work() {
         let script = fs::read_to_string(place("share").join(completion)).unwrap();
         assert!(script.contains("watchdog"), "{completion}");
     }
+    let fint = fs::read_to_string(place("include/mpix_fint.h")).unwrap();
+    assert!(fint.contains("MPI_Fint MPI_Win_c2f(MPI_Win win)"), "{fint}");
+    let suppressions = fs::read_to_string(place("share/longshore/valgrind.supp")).unwrap();
+    // Each entry is about libfabric only.
+    let of_fabric = suppressions.matches("obj:*/libfabric.so*").count();
+    assert!(of_fabric > 0 && of_fabric == suppressions.matches("\n{\n").count());
     for (name, word) in [
         ("mpicc", "showme"),
         ("mpicxx", "showme"),

@@ -151,7 +151,8 @@ pub fn header() -> String {
         }
     }
     out.push_str(
-        "\n/* A library for Fortran has an integer that programs in C may want, too. */\n\
+        "\n/* Fortran's INTEGER, which the standard ABI doesn't have: with this macro, and by\n   \
+         mpix_fint.h, which has the conversions of handles, too. */\n\
          #ifdef LONGSHORE_FINT\ntypedef LONGSHORE_FINT MPI_Fint;\n#endif\n",
     );
     out.push_str(&declarations("", false));
@@ -177,6 +178,41 @@ pub fn own_header() -> String {
     out.push_str(&declarations("", true));
     out.push_str(&declarations("P", true));
     out.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    out
+}
+
+/// The text of `mpix_fint.h`: MPI_Fint and the conversions of handles to and from it, which MPI's
+/// standard ABI leaves to a library for Fortran.
+///
+/// ```
+/// let header = longshore_abi_table::fint_header();
+/// assert!(header.contains("MPI_Fint MPI_Comm_c2f(MPI_Comm comm)"));
+/// ```
+pub fn fint_header() -> String {
+    let mut out = String::from(
+        "/* mpix_fint.h: MPI_Fint, and the conversions between handles and it (MPI-5.0 section\n   \
+         19.3.4), which MPI's standard ABI doesn't have. Made from functions.table, so changes\n   \
+         belong there. */\n\
+         #ifndef LONGSHORE_MPIX_FINT_H\n#define LONGSHORE_MPIX_FINT_H\n\n#include <mpi.h>\n\n\
+         /* With this macro mpi.h has the type itself. */\n\
+         #ifndef LONGSHORE_FINT\n#define LONGSHORE_FINT int\ntypedef LONGSHORE_FINT MPI_Fint;\n\
+         #endif\n\n",
+    );
+    for function in functions() {
+        let Some(object) = function.name().strip_suffix("_toint") else { continue };
+        let handle = if object == "Type" { "Datatype" } else { object };
+        let name = handle.to_lowercase();
+        put(
+            &mut out,
+            format_args!(
+                "static inline MPI_Fint MPI_{object}_c2f(MPI_{handle} {name}) {{ return \
+                 (MPI_Fint)MPI_{object}_toint({name}); }}\n\
+                 static inline MPI_{handle} MPI_{object}_f2c(MPI_Fint {name}) {{ return \
+                 MPI_{object}_fromint((int){name}); }}\n"
+            ),
+        );
+    }
+    out.push_str("\n#endif\n");
     out
 }
 

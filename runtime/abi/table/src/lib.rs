@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   functions.table ─┬─► exports   the Rust functions of libmpi_abi, which check and convert
-//!                    ├─► header    mpi.h
+//!                    ├─► header    mpi.h, mpix.h, mpix_fint.h
 //!   constants.table ─┴─► symbols   the names that the library exports
 //! ```
 //!
@@ -19,7 +19,7 @@ mod kind;
 pub use constant::{Constant, Section, constants};
 pub use exports::{exports, numbers};
 pub use function::{Function, Parameter, Way, functions};
-pub use header::{header, own_header};
+pub use header::{fint_header, header, own_header};
 pub use kind::{Kind, Width};
 
 /// The names that the library exports: each function under its own name and with a `P` before it,
