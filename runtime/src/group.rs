@@ -56,6 +56,7 @@ impl Group {
     }
 
     /// The number of processes (MPI-5.0 section 7.3.1).
+    #[doc(alias = "MPI_Group_size")]
     pub fn size(&self) -> i32 {
         self.0.ranks.len() as i32
     }
@@ -70,6 +71,7 @@ impl Group {
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    #[doc(alias = "MPI_Group_rank")]
     pub fn rank(&self) -> Option<i32> {
         self.rank_of(self.0.me).map(|rank| rank as i32)
     }
@@ -92,6 +94,7 @@ impl Group {
     ///
     /// # Errors
     /// RANK for a rank outside this group. GROUP for a group of another process.
+    #[doc(alias = "MPI_Group_translate_ranks")]
     pub fn translate_ranks(&self, ranks: &[i32], other: &Group) -> Result<Vec<Option<i32>>> {
         self.check_own(other)?;
         let translate = |&rank: &i32| match self.member(rank)? {
@@ -104,6 +107,7 @@ impl Group {
     /// Compares the members of two groups (MPI-5.0 section 7.3.1). Returns [`Comparison::Ident`]
     /// for the same processes in the same order, [`Comparison::Similar`] for another order, and
     /// [`Comparison::Unequal`] otherwise.
+    #[doc(alias = "MPI_Group_compare")]
     pub fn compare(&self, other: &Group) -> Comparison {
         if self.0.ranks == other.0.ranks {
             return Comparison::Ident;
@@ -132,6 +136,7 @@ impl Group {
     ///
     /// # Errors
     /// GROUP for a group of another process.
+    #[doc(alias = "MPI_Group_union")]
     pub fn union(&self, other: &Group) -> Result<Group> {
         self.check_own(other)?;
         let added = other.0.ranks.iter().filter(|process| !self.contains(**process));
@@ -142,6 +147,7 @@ impl Group {
     ///
     /// # Errors
     /// GROUP for a group of another process.
+    #[doc(alias = "MPI_Group_intersection")]
     pub fn intersection(&self, other: &Group) -> Result<Group> {
         self.check_own(other)?;
         Ok(self.filtered(|process| other.contains(process)))
@@ -152,6 +158,7 @@ impl Group {
     ///
     /// # Errors
     /// GROUP for a group of another process.
+    #[doc(alias = "MPI_Group_difference")]
     pub fn difference(&self, other: &Group) -> Result<Group> {
         self.check_own(other)?;
         Ok(self.filtered(|process| !other.contains(process)))
@@ -161,6 +168,7 @@ impl Group {
     ///
     /// # Errors
     /// RANK for a rank outside this group, or one that is passed twice.
+    #[doc(alias = "MPI_Group_incl")]
     pub fn incl(&self, ranks: &[i32]) -> Result<Group> {
         Ok(self.with(self.distinct(ranks)?))
     }
@@ -169,6 +177,7 @@ impl Group {
     ///
     /// # Errors
     /// RANK for a rank outside this group, or one that is passed twice.
+    #[doc(alias = "MPI_Group_excl")]
     pub fn excl(&self, ranks: &[i32]) -> Result<Group> {
         let excluded = self.distinct(ranks)?;
         Ok(self.filtered(|process| !excluded.contains(&process)))
@@ -180,6 +189,7 @@ impl Group {
     /// # Errors
     /// ARG for a stride of 0. RANK for a rank outside this group, or one that is in the ranges
     /// twice.
+    #[doc(alias = "MPI_Group_range_incl")]
     pub fn range_incl(&self, ranges: &[(i32, i32, i32)]) -> Result<Group> {
         self.incl(&self.expand(ranges)?)
     }
@@ -199,6 +209,7 @@ impl Group {
     ///
     /// # Errors
     /// Those of [`range_incl`](Group::range_incl).
+    #[doc(alias = "MPI_Group_range_excl")]
     pub fn range_excl(&self, ranges: &[(i32, i32, i32)]) -> Result<Group> {
         self.excl(&self.expand(ranges)?)
     }

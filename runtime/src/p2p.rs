@@ -52,6 +52,7 @@ impl Communicator {
     /// RANK, TAG, COUNT or BUFFER for a wrong argument. CONVERSION if an emulated representation
     /// can't hold a value of a slice. PROC_ABORTED if the rank is dead.
     #[track_caller]
+    #[doc(alias = "MPI_Send")]
     pub fn send<'a>(&self, data: impl Into<Origin<'a>>, dest: i32, tag: i32) -> Result<()> {
         let (data, transfer) = (data.into(), Transfer::of(self, Location::caller()));
         self.call("send", Activity::Send, dest, || self.send_on(&transfer, data, dest, tag, false))
@@ -72,6 +73,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`send`](Communicator::send).
     #[track_caller]
+    #[doc(alias = "MPI_Ssend")]
     pub fn ssend<'a>(&self, data: impl Into<Origin<'a>>, dest: i32, tag: i32) -> Result<()> {
         let (data, transfer) = (data.into(), Transfer::of(self, Location::caller()));
         self.call("ssend", Activity::Send, dest, || self.send_on(&transfer, data, dest, tag, true))
@@ -98,6 +100,7 @@ impl Communicator {
     /// TRUNCATE for a message longer than the buffer. TYPE for another signature. CONVERSION for a
     /// value that the receiving type can't hold. PROC_ABORTED if the rank is dead.
     #[track_caller]
+    #[doc(alias = "MPI_Recv")]
     pub fn recv<'a>(
         &self,
         room: impl Into<Destination<'a>>,
@@ -141,6 +144,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`send`](Communicator::send).
     #[track_caller]
+    #[doc(alias = "MPIX_Type_send")]
     pub fn type_send(&self, datatype: &Type, dest: i32, tag: i32) -> Result<()> {
         self.call("type_send", Activity::Send, dest, || {
             if !datatype.is_of(self.process().names()) {
@@ -181,6 +185,7 @@ impl Communicator {
     /// RANK for PROC_NULL, which sends no types. TYPE for a form with an unknown tag (rule T6), or
     /// for a message without a valid form. Otherwise the errors of [`recv`](Communicator::recv).
     #[track_caller]
+    #[doc(alias = "MPIX_Type_recv")]
     pub fn type_recv(&self, source: i32, tag: i32) -> Result<ForeignType> {
         let transfer = Transfer::of(self, Location::caller());
         self.call("type_recv", Activity::Receive, source, || {
@@ -214,6 +219,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`send`](Communicator::send) and [`recv`](Communicator::recv).
     #[track_caller]
+    #[doc(alias = "MPI_Sendrecv")]
     pub fn sendrecv<'a, 'b>(
         &self,
         (data, dest, send_tag): (impl Into<Origin<'a>>, i32, i32),
@@ -268,6 +274,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`sendrecv`](Communicator::sendrecv).
     #[track_caller]
+    #[doc(alias = "MPI_Sendrecv_replace")]
     pub fn sendrecv_replace<'a>(
         &self,
         data: impl Into<Destination<'a>>,

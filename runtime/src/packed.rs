@@ -52,6 +52,7 @@ impl Communicator {
     /// position. BUFFER if the data lies outside its memory. In these cases nothing is packed.
     /// After an error, the position is unchanged.
     #[track_caller]
+    #[doc(alias = "MPI_Pack")]
     pub fn pack<'a>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -71,6 +72,7 @@ impl Communicator {
     /// CONVERSION for a value that this rank's type can't hold; the items before it are written.
     /// After an error, the position is unchanged.
     #[track_caller]
+    #[doc(alias = "MPI_Unpack")]
     pub fn unpack<'a>(
         &self,
         packed: &[u8],
@@ -94,6 +96,7 @@ impl Communicator {
     /// # Errors
     /// COUNT for a negative count. VALUE_TOO_LARGE if the number of bytes exceeds 64 bits.
     #[track_caller]
+    #[doc(alias = "MPI_Pack_size")]
     pub fn pack_size(&self, count: i64, datatype: &Type) -> Result<u64> {
         let caller = Location::caller();
         pack_size(self.process(), count, datatype, self.packed_representation())
@@ -148,6 +151,7 @@ impl Rank {
     /// UNSUPPORTED_DATAREP for an unknown representation. CONVERSION for a value that it can't
     /// hold, such as a `long` of more than 32 bits. Otherwise the errors of [`Communicator::pack`].
     #[track_caller]
+    #[doc(alias = "MPI_Pack_external")]
     pub fn pack_external<'a>(
         &self,
         datarep: &str,
@@ -167,6 +171,7 @@ impl Rank {
     /// UNSUPPORTED_DATAREP for an unknown representation. Otherwise the errors of
     /// [`Communicator::unpack`].
     #[track_caller]
+    #[doc(alias = "MPI_Unpack_external")]
     pub fn unpack_external<'a>(
         &self,
         datarep: &str,
@@ -186,6 +191,7 @@ impl Rank {
     /// UNSUPPORTED_DATAREP for an unknown representation. Otherwise the errors of
     /// [`Communicator::pack_size`].
     #[track_caller]
+    #[doc(alias = "MPI_Pack_external_size")]
     pub fn pack_external_size(&self, datarep: &str, count: i64, datatype: &Type) -> Result<u64> {
         self.external("pack_external_size", datarep, |process, representation| {
             pack_size(process, count, datatype, representation)

@@ -50,6 +50,8 @@ pub struct Rank {
 /// # Errors
 /// OTHER if the launcher can't be reached, if the environment names an unknown architecture or
 /// route, or if a rank dies before it calls `init`.
+#[doc(alias = "MPI_Init")]
+#[doc(alias = "MPI_Init_thread")]
 pub fn init() -> Result<Rank> {
     init_with(Matching::Signatures)
 }
@@ -202,6 +204,7 @@ impl Rank {
     /// # Errors
     /// TYPE if this rank's architecture can't represent the datatype, for instance because it lacks
     /// a Fortran kind. OTHER after [`finalize`](Rank::finalize).
+    #[doc(alias = "MPI_Type_commit")]
     pub fn commit(&self, datatype: &Datatype) -> Result<Type> {
         self.process.ready()?;
         self.process.elements().commit(datatype)
@@ -258,6 +261,9 @@ impl Rank {
     ///
     /// # Errors
     /// OTHER after [`finalize`](Rank::finalize).
+    #[doc(alias = "MPI_Win_create_keyval")]
+    #[doc(alias = "MPI_Comm_create_keyval")]
+    #[doc(alias = "MPI_Type_create_keyval")]
     pub fn create_keyval<K: Cacheable, T: Any + Send + Sync>(
         &self,
         callbacks: Callbacks<T>,
@@ -444,6 +450,7 @@ impl Rank {
     ///
     /// # Errors
     /// NO_MEM if the segment has no room for it.
+    #[doc(alias = "MPI_Alloc_mem")]
     pub fn alloc_mem(&self, len: usize) -> Result<Allocation> {
         self.process.ready()?;
         Allocation::new(&self.process, len)
@@ -461,6 +468,7 @@ impl Rank {
     /// }
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    #[doc(alias = "MPI_Abort")]
     pub fn abort(&self, status: i32) {
         self.process.abort_with(status, None);
     }
@@ -472,6 +480,7 @@ impl Rank {
     /// PROC_ABORTED if a rank died before it called `finalize`. The error of a delete callback.
     /// OTHER if `--check=fail` is on and there were reports.
     #[track_caller]
+    #[doc(alias = "MPI_Finalize")]
     pub fn finalize(self) -> Result<()> {
         self.leave()
     }

@@ -100,6 +100,7 @@ pub(crate) mod sealed {
 /// REQUEST for requests of different ranks. PROC_ABORTED if the job is being aborted. An error of a
 /// request is returned by the request's own `wait`.
 #[track_caller]
+#[doc(alias = "MPI_Waitall")]
 pub fn wait_all(requests: &[&dyn Waitable]) -> Result<()> {
     let Some(process) = process_of(requests)? else { return Ok(()) };
     let mut complete = 0;
@@ -139,6 +140,8 @@ pub fn wait_all(requests: &[&dyn Waitable]) -> Result<()> {
 /// # Errors
 /// Those of [`wait_all`].
 #[track_caller]
+#[doc(alias = "MPI_Waitany")]
+#[doc(alias = "MPI_Waitsome")]
 pub fn wait_some(requests: &[&dyn Waitable]) -> Result<Vec<usize>> {
     let Some(process) = process_of(requests)? else { return Ok(Vec::new()) };
     process.during(Activity::Requests, 0, At::of(Location::caller()), || {
@@ -175,6 +178,9 @@ pub fn wait_some(requests: &[&dyn Waitable]) -> Result<Vec<usize>> {
 ///
 /// # Errors
 /// Those of [`wait_all`].
+#[doc(alias = "MPI_Testall")]
+#[doc(alias = "MPI_Testany")]
+#[doc(alias = "MPI_Testsome")]
 pub fn test_some(requests: &[&dyn Waitable]) -> Result<Vec<usize>> {
     let Some(process) = process_of(requests)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();

@@ -252,6 +252,7 @@ macro_rules! object {
         /// # Errors
         /// The error of a delete callback. The type is freed all the same, with the remaining
         /// attributes.
+        #[doc(alias = "MPI_Type_free")]
         pub fn free(self) -> Result<()> {
             let last = Arc::strong_count(&self.card) == 1;
             let cleared = if last { self.card.close() } else { Ok(()) };
@@ -313,11 +314,15 @@ impl Type {
     }
 
     /// Lower and upper bound, true bounds, and size in this rank's memory.
+    #[doc(alias = "MPI_Type_size")]
+    #[doc(alias = "MPI_Type_get_extent")]
+    #[doc(alias = "MPI_Type_get_true_extent")]
     pub fn bounds(&self) -> Bounds {
         self.compiled.bounds()
     }
 
     /// The extent in this rank's memory: the distance in bytes between consecutive elements.
+    #[doc(alias = "MPI_Type_get_extent")]
     pub fn extent(&self) -> i64 {
         self.compiled.bounds().extent()
     }
@@ -353,6 +358,7 @@ impl Type {
     ///
     /// # Errors
     /// The error of a copy callback. No type is made then.
+    #[doc(alias = "MPI_Type_dup")]
     pub fn dup(&self) -> Result<Type> {
         let datatype = Datatype::dup(self.datatype())?;
         let card = Arc::new(Card::of(&self.compiled.identity.names, &datatype));

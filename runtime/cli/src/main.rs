@@ -18,7 +18,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use cc::Language;
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// One-sided communication between machines with different data representations.
 #[derive(Parser)]
@@ -68,7 +69,7 @@ fn main() -> ExitCode {
             return if print(&help).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
         Some("mpiexec" | "mpirun") => Arguments::parse_from(mpiexec::translate(words.collect())),
-        _ => Arguments::parse(),
+        _ => Arguments::try_parse().unwrap_or_else(|error| with_suggestion(error).exit()),
     };
     match arguments.command {
         Command::Run(arguments) => run::main(arguments),
@@ -84,6 +85,48 @@ fn main() -> ExitCode {
         Command::Cxx(arguments) => cc::main(Language::Cxx, arguments),
         Command::Install(arguments) => install::main(arguments),
     }
+}
+
+/// Adds the subcommand that a misspelt one resembles, where clap finds none: `rnu` has two letters
+/// exchanged.
+fn with_suggestion(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return error;
+    }
+    let command = Arguments::command();
+    let shown = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
+    let near = shown
+        .map(|subcommand| (distance(given, subcommand.get_name()), subcommand.get_name()))
+        .filter(|(distance, _)| *distance <= 2)
+        .min();
+    if let Some((_, name)) = near {
+        let names = ContextValue::Strings(vec![name.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, names);
+    }
+    error
+}
+
+/// The number of letters that are wrong, missing, too many, or exchanged with their neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let wrong = usize::from(a[i - 1] != b[j - 1]);
+            let mut least =
+                (rows[i - 1][j - 1] + wrong).min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
 }
 
 /// Whether to write in colours to `stream`: to a terminal that has them, or if the variable

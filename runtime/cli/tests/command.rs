@@ -31,6 +31,38 @@ fn help_fits_its_columns() {
 }
 
 #[test]
+fn a_misspelt_subcommand_gets_a_suggestion() {
+    for (given, meant) in [("rnu", "run"), ("rum", "run"), ("tarce", "trace"), ("ifno", "info")] {
+        let Output { status, stderr, .. } = longshore(&[given], &[]);
+        let told = String::from_utf8(stderr).unwrap();
+        assert_eq!(status.code(), Some(2), "{told}");
+        assert!(told.contains(&format!("'{meant}'")), "{given}: {told}");
+    }
+    let told = longshore(&["xylophone"], &[]).stderr;
+    assert!(!String::from_utf8(told).unwrap().contains("tip: "));
+}
+
+#[test]
+fn a_job_that_cannot_start_leaves_no_file_and_empties_none() {
+    let folder = std::env::temp_dir().join(format!("longshore-vain-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("old.trace"), "an earlier trace").unwrap();
+    let stats = format!("--stats={}", path("stats.json"));
+    for trace in [path("new.trace"), path("old.trace")] {
+        let words = ["run", &stats, "--trace", &trace, "-n", "2", "./nothing-of-this-name"];
+        assert_eq!(longshore(&words, &[]).status.code(), Some(127));
+    }
+    assert_eq!(std::fs::read_to_string(path("old.trace")).unwrap(), "an earlier trace");
+    let left = std::fs::read_dir(&folder).unwrap().count();
+    assert_eq!(left, 1, "files of jobs that didn't start");
+    let words = ["run", &stats, "--trace", &path("old.trace"), "true"];
+    longshore(&words, &[]);
+    assert_ne!(std::fs::read_to_string(path("old.trace")).unwrap(), "an earlier trace");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn facts_are_printed_as_json() {
     let told = longshore(&["info", "--json"], &[("LONGSHORE_ROUTE", "message")]);
     let facts: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();

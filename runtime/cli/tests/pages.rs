@@ -8,6 +8,54 @@ use std::process::Command;
 
 const PAGES: [&str; 1] = ["docs/datatypes.md"];
 
+/// The calls that the tables of a page name in their first column. A name such as `_unlock` follows
+/// one that it shares the beginning with.
+fn calls(page: &str) -> Vec<(String, String)> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+    let mut calls = Vec::new();
+    for cell in rows {
+        let mut before = String::new();
+        for word in cell.split(|c| !is_name(c)) {
+            let lower = |text: &str| text.bytes().any(|byte| byte.is_ascii_lowercase());
+            if word.starts_with("MPI_") && lower(word) {
+                before = word.split('_').take(2).collect::<Vec<_>>().join("_");
+                calls.push((before.clone(), word.to_owned()));
+            } else if word.starts_with('_') && lower(word) && !before.is_empty() {
+                calls.push((before.clone(), word.to_owned()));
+            }
+        }
+    }
+    calls
+}
+
+/// The text of all source files in a folder.
+fn sources(folder: &Path) -> String {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let texts = entries.map(|path| match path.is_dir() {
+        true => sources(&path),
+        false => std::fs::read_to_string(&path).unwrap_or_default(),
+    });
+    texts.collect()
+}
+
+#[test]
+fn every_call_of_mpi_that_the_page_maps_is_found_in_the_api_by_its_name() {
+    let source = sources(&root().join("runtime/src")) + &sources(&root().join("shipable/src"));
+    let aliases: Vec<&str> =
+        source.split("doc(alias = \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let page = std::fs::read_to_string(root().join("docs/mpi.md")).unwrap();
+    let calls = calls(&page);
+    assert!(calls.len() > 150, "{}", calls.len());
+    let missing: Vec<_> = calls
+        .iter()
+        .filter(|(before, call)| {
+            !aliases.iter().any(|alias| alias.starts_with(before) && alias.ends_with(call.as_str()))
+        })
+        .collect();
+    assert!(missing.is_empty(), "no `#[doc(alias)]` names {missing:?}");
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

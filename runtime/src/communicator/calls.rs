@@ -256,6 +256,9 @@ impl Communicator {
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    #[doc(alias = "MPI_Start")]
+    #[doc(alias = "MPI_Bcast_init")]
+    #[doc(alias = "MPI_Allreduce_init")]
     pub fn reserve(&self) -> Communicator {
         let number = self.calls().next_started();
         Communicator { reserved: Some(number), ..self.keep() }

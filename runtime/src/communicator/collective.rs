@@ -41,6 +41,7 @@ impl Communicator {
     /// CONVERSION for a value that this rank's type can't hold. The root's error, if it failed
     /// there. PROC_ABORTED if a rank died.
     #[track_caller]
+    #[doc(alias = "MPI_Bcast")]
     pub fn bcast<'a>(&self, data: impl Into<Destination<'a>>, root: i32) -> Result<()> {
         let mut data = data.into();
         let call = Call::new("bcast").with_root(root);
@@ -89,6 +90,7 @@ impl Communicator {
     /// At the root, COUNT if the room isn't a multiple of the number of ranks, and the error of
     /// another rank. Otherwise the errors of [`bcast`](Communicator::bcast).
     #[track_caller]
+    #[doc(alias = "MPI_Gather")]
     pub fn gather<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -152,6 +154,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`gather`](Communicator::gather), at all ranks.
     #[track_caller]
+    #[doc(alias = "MPI_Allgather")]
     pub fn allgather_into<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -204,6 +207,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`allgather_into`](Communicator::allgather_into).
     #[track_caller]
+    #[doc(alias = "MPI_Allgather")]
     pub fn allgather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
         let mut all = mine.repeat(self.size() as usize);
         self.allgather_into(mine, &mut all)?;
@@ -228,6 +232,7 @@ impl Communicator {
     /// COUNT at all ranks if the data isn't a multiple of the number of ranks. Otherwise the errors
     /// of [`bcast`](Communicator::bcast).
     #[track_caller]
+    #[doc(alias = "MPI_Scatter")]
     pub fn scatter<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -294,6 +299,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`allgather_into`](Communicator::allgather_into).
     #[track_caller]
+    #[doc(alias = "MPI_Alltoall")]
     pub fn alltoall<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,

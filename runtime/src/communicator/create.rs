@@ -100,6 +100,7 @@ impl Communicator {
     /// # Errors
     /// The error of a copy callback, at all ranks. PROC_ABORTED if a rank died.
     #[track_caller]
+    #[doc(alias = "MPI_Comm_dup")]
     pub fn dup(&self) -> Result<Communicator> {
         let card = Card::new(self.process().names());
         let propose = || {
@@ -127,6 +128,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`dup`](Communicator::dup), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Comm_idup")]
     pub fn idup(&self) -> Result<Collective<Communicator>> {
         self.start("idup", Call::new("dup"), |own, at| {
             let card = Card::new(own.process().names());
@@ -172,6 +174,7 @@ impl Communicator {
     /// # Errors
     /// ARG at all ranks if a color is negative. PROC_ABORTED if a rank died.
     #[track_caller]
+    #[doc(alias = "MPI_Comm_split")]
     pub fn split(&self, color: Option<i32>, key: i32) -> Result<Option<Communicator>> {
         self.make("split", || {
             let part = match color {
@@ -205,6 +208,7 @@ impl Communicator {
     /// # Errors
     /// PROC_ABORTED if a rank died.
     #[track_caller]
+    #[doc(alias = "MPI_Comm_split_type")]
     pub fn split_type(&self, kind: Option<SplitType>, key: i32) -> Result<Option<Communicator>> {
         self.make("split_type", || {
             let part = match kind {
@@ -243,6 +247,7 @@ impl Communicator {
     /// GROUP at all ranks if a group contains a process outside this communicator, or if a member
     /// of a group passed another group. PROC_ABORTED if a rank died.
     #[track_caller]
+    #[doc(alias = "MPI_Comm_create")]
     pub fn create(&self, group: &Group) -> Result<Option<Communicator>> {
         self.make("create", || {
             self.check_part(group)?;
@@ -273,6 +278,7 @@ impl Communicator {
     /// GROUP for a group without this rank, or with a process outside this communicator. TAG for a
     /// negative tag. PROC_ABORTED if a rank of the group died.
     #[track_caller]
+    #[doc(alias = "MPI_Comm_create_group")]
     pub fn create_group(&self, group: &Group, tag: i32) -> Result<Communicator> {
         let caller = Location::caller();
         let made = || -> Result<Option<Communicator>> {
@@ -301,6 +307,7 @@ impl Communicator {
     /// COMM for the two initial communicators, and if it is freed already. The error of a delete
     /// callback of this rank; the communicator is freed all the same.
     #[track_caller]
+    #[doc(alias = "MPI_Comm_free")]
     pub fn free(self) -> Result<()> {
         let caller = Location::caller();
         let end = || {

@@ -117,6 +117,7 @@ impl Communicator {
     /// have a process in common, if this communicator is an intercommunicator, or if the leader
     /// passes no other one. The ranks of one group get the error of their leader.
     #[track_caller]
+    #[doc(alias = "MPI_Intercomm_create")]
     pub fn intercomm_create(
         &self,
         leader: i32,
@@ -210,6 +211,7 @@ impl Communicator {
     /// # Errors
     /// COMM for a communicator that isn't an intercommunicator. PROC_ABORTED if a rank died.
     #[track_caller]
+    #[doc(alias = "MPI_Intercomm_merge")]
     pub fn merge(&self, high: bool) -> Result<Communicator> {
         let made = self.make_of_all("intercomm_merge", || {
             let Some(_) = &self.shared.inter else { return Err(NO_INTER.into()) };
@@ -226,6 +228,7 @@ impl Communicator {
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    #[doc(alias = "MPI_Comm_remote_group")]
     pub fn remote_group(&self) -> Option<&Group> {
         self.shared.inter.as_ref().map(|inter| &inter.remote)
     }

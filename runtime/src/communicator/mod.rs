@@ -209,11 +209,13 @@ impl Communicator {
     }
 
     /// The rank of this process in the communicator.
+    #[doc(alias = "MPI_Comm_rank")]
     pub fn rank(&self) -> i32 {
         self.shared.rank as i32
     }
 
     /// The number of ranks.
+    #[doc(alias = "MPI_Comm_size")]
     pub fn size(&self) -> i32 {
         self.shared.group.size()
     }
@@ -227,6 +229,7 @@ impl Communicator {
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    #[doc(alias = "MPI_Comm_group")]
     pub fn group(&self) -> &Group {
         &self.shared.group
     }
@@ -243,6 +246,7 @@ impl Communicator {
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    #[doc(alias = "MPI_Comm_compare")]
     pub fn compare(&self, other: &Communicator) -> Comparison {
         let same = Arc::ptr_eq(&self.shared.process, &other.shared.process);
         if same && self.shared.context == other.shared.context {
@@ -280,6 +284,7 @@ impl Communicator {
     /// # Errors
     /// RANK for a rank outside the communicator, or PROC_NULL.
     #[track_caller]
+    #[doc(alias = "MPIX_Comm_representation")]
     pub fn representation(&self, rank: i32) -> Result<Architecture> {
         let found = || {
             let outside =
@@ -329,6 +334,7 @@ impl Communicator {
     /// # Errors
     /// PROC_ABORTED if a rank died before it called `barrier`. COMM if the communicator is freed.
     #[track_caller]
+    #[doc(alias = "MPI_Barrier")]
     pub fn barrier(&self) -> Result<()> {
         self.barrier_as(Activity::Barrier, Location::caller())
     }

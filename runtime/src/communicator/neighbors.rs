@@ -55,6 +55,7 @@ impl Communicator {
     /// neighbour. TOPOLOGY if this rank isn't as often among its sources as among its destinations.
     /// Otherwise the errors of [`alltoallw`](Communicator::alltoallw).
     #[track_caller]
+    #[doc(alias = "MPI_Neighbor_alltoallw")]
     pub fn neighbor_alltoallw<'a, 'b>(
         &self,
         neighbors: Neighbors<'_>,
@@ -90,6 +91,7 @@ impl Communicator {
     /// Those of [`neighbor_alltoallw`](Communicator::neighbor_alltoallw), when the call is waited
     /// for.
     #[track_caller]
+    #[doc(alias = "MPI_Ineighbor_alltoallw")]
     pub fn ineighbor_alltoallw<M: Memory, N: Memory>(
         &self,
         neighbors: Neighbors<'_>,

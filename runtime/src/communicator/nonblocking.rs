@@ -42,6 +42,7 @@ impl<R> Collective<R> {
     /// # Errors
     /// PROC_ABORTED if the job is being aborted.
     #[track_caller]
+    #[doc(alias = "MPI_Test")]
     pub fn test(&self) -> Result<bool> {
         let has_ended = self.communicator.process().test(|_| self.schedule.has_ended());
         let caller = Location::caller();
@@ -53,6 +54,7 @@ impl<R> Collective<R> {
     /// # Errors
     /// Those of the call. The memory is dropped then.
     #[track_caller]
+    #[doc(alias = "MPI_Wait")]
     pub fn wait(self) -> Result<R> {
         let caller = Location::caller();
         let process = self.communicator.process();
@@ -166,6 +168,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`barrier`](Communicator::barrier), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Ibarrier")]
     pub fn ibarrier(&self) -> Result<Collective<()>> {
         self.start("ibarrier", Call::new("barrier"), |own, at| {
             let steps = async move { own.participants(at).allgather(Vec::new()).await.map(drop) };
@@ -188,6 +191,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`bcast`](Communicator::bcast), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Ibcast")]
     pub fn ibcast<M: Memory>(&self, data: impl Into<Given<M>>, root: i32) -> Result<Collective<M>> {
         self.start("ibcast", Call::new("bcast").with_root(root), |own, at| {
             let data = taken(data.into(), &own)?;
@@ -213,6 +217,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`gather`](Communicator::gather), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Igather")]
     pub fn igather<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -243,6 +248,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`gatherv`](Communicator::gatherv), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Igatherv")]
     pub fn igatherv<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -274,6 +280,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`allgather`](Communicator::allgather), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Iallgather")]
     pub fn iallgather<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -302,6 +309,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`allgatherv`](Communicator::allgatherv), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Iallgatherv")]
     pub fn iallgatherv<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -331,6 +339,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`scatter`](Communicator::scatter), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Iscatter")]
     pub fn iscatter<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -361,6 +370,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`scatterv`](Communicator::scatterv), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Iscatterv")]
     pub fn iscatterv<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -392,6 +402,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`alltoall`](Communicator::alltoall), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Ialltoall")]
     pub fn ialltoall<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -420,6 +431,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`alltoallv`](Communicator::alltoallv), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Ialltoallv")]
     pub fn ialltoallv<M: Memory, N: Memory>(
         &self,
         (data, given): (impl Into<Given<M>>, &[Range<i64>]),
@@ -452,6 +464,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`alltoallw`](Communicator::alltoallw), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Ialltoallw")]
     pub fn ialltoallw<M: Memory, N: Memory>(
         &self,
         given: impl IntoIterator<Item = Given<M>>,

@@ -124,6 +124,7 @@ pub struct UserOp<'f> {
 impl<'f> UserOp<'f> {
     /// An operation on elements. `combine` is given the operands of lower ranks and those of higher
     /// ranks, and replaces the latter by the results. It may be called with any number of elements.
+    #[doc(alias = "MPI_Op_create")]
     pub fn new<T: Element>(combine: impl Fn(&[T], &mut [T]) + Send + Sync + 'f) -> UserOp<'f> {
         UserOp { fold: Box::new(OnElements { combine, element: PhantomData }) }
     }
@@ -156,6 +157,7 @@ impl<'f> UserOp<'f> {
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    #[doc(alias = "MPI_Op_create")]
     pub fn by_pointer(combine: impl Fn(*const u8, *mut u8, i64) + Send + Sync + 'f) -> UserOp<'f> {
         UserOp { fold: Box::new(OnMemory { combine }) }
     }

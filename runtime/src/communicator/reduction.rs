@@ -49,6 +49,7 @@ impl Communicator {
     /// OP for an operation that isn't defined on the type. TYPE for a predefined operation on a
     /// type of several predefined types. Otherwise the errors of [`gather`](Communicator::gather).
     #[track_caller]
+    #[doc(alias = "MPI_Reduce")]
     pub fn reduce<'a, 'b, 'o>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -103,6 +104,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`reduce`](Communicator::reduce), at all ranks.
     #[track_caller]
+    #[doc(alias = "MPI_Allreduce")]
     pub fn allreduce<'a, 'b, 'o>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -154,6 +156,7 @@ impl Communicator {
     /// # Errors
     /// The error of a lower rank. Otherwise those of [`reduce`](Communicator::reduce).
     #[track_caller]
+    #[doc(alias = "MPI_Scan")]
     pub fn scan<'a, 'b, 'o>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -181,6 +184,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`scan`](Communicator::scan).
     #[track_caller]
+    #[doc(alias = "MPI_Exscan")]
     pub fn exscan<'a, 'b, 'o>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -257,6 +261,7 @@ impl Communicator {
     /// COUNT for a number of elements that the number of ranks doesn't divide. Otherwise those of
     /// [`reduce`](Communicator::reduce), at all ranks.
     #[track_caller]
+    #[doc(alias = "MPI_Reduce_scatter_block")]
     pub fn reduce_scatter_block<'a, 'b, 'o>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -289,6 +294,7 @@ impl Communicator {
     /// COUNT for a range outside the data, or if the number of ranges isn't the number of ranks.
     /// Otherwise those of [`reduce`](Communicator::reduce), at all ranks.
     #[track_caller]
+    #[doc(alias = "MPI_Reduce_scatter")]
     pub fn reduce_scatter<'a, 'b, 'o>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -366,6 +372,7 @@ impl Communicator {
     /// # Errors
     /// As [`reduce`](Communicator::reduce).
     #[track_caller]
+    #[doc(alias = "MPI_Reduce_local")]
     pub fn reduce_local<'a, 'b, 'o>(
         &self,
         data: impl Into<Origin<'a>>,

@@ -38,6 +38,7 @@ impl Communicator {
     /// At the root, COUNT for a range outside the room, or if the number of ranges isn't the number
     /// of ranks. Otherwise the errors of [`gather`](Communicator::gather).
     #[track_caller]
+    #[doc(alias = "MPI_Gatherv")]
     pub fn gatherv<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -68,6 +69,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`gatherv`](Communicator::gatherv), at all ranks.
     #[track_caller]
+    #[doc(alias = "MPI_Allgatherv")]
     pub fn allgatherv<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -98,6 +100,7 @@ impl Communicator {
     /// COUNT at all ranks for a range outside the data, or if the number of ranges isn't the number
     /// of ranks. Otherwise the errors of [`scatter`](Communicator::scatter).
     #[track_caller]
+    #[doc(alias = "MPI_Scatterv")]
     pub fn scatterv<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -128,6 +131,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`allgatherv`](Communicator::allgatherv).
     #[track_caller]
+    #[doc(alias = "MPI_Alltoallv")]
     pub fn alltoallv<'a, 'b>(
         &self,
         (data, given): (impl Into<Origin<'a>>, &[Range<i64>]),
@@ -159,6 +163,7 @@ impl Communicator {
     /// COUNT if the number of origins or destinations isn't the number of ranks. Otherwise those of
     /// [`alltoallv`](Communicator::alltoallv).
     #[track_caller]
+    #[doc(alias = "MPI_Alltoallw")]
     pub fn alltoallw<'a, 'b>(
         &self,
         given: impl IntoIterator<Item = Origin<'a>>,

@@ -183,11 +183,17 @@ impl Key {
 macro_rules! attributes {
     ($kind:ty) => {
         /// The object's name at this rank (MPI-5.0 section 7.8); empty if it has none.
+        #[doc(alias = "MPI_Comm_get_name")]
+        #[doc(alias = "MPI_Win_get_name")]
+        #[doc(alias = "MPI_Type_get_name")]
         pub fn name(&self) -> String {
             self.card().name()
         }
 
         /// Sets the object's name at this rank, which appears in diagnostics (MPI-5.0 section 7.8).
+        #[doc(alias = "MPI_Comm_set_name")]
+        #[doc(alias = "MPI_Win_set_name")]
+        #[doc(alias = "MPI_Type_set_name")]
         pub fn set_name(&self, name: impl Into<String>) {
             self.card().set_name(name.into());
         }
@@ -197,6 +203,9 @@ macro_rules! attributes {
         /// # Errors
         /// KEYVAL for a freed keyval, or one of another rank.
         #[track_caller]
+        #[doc(alias = "MPI_Comm_get_attr")]
+        #[doc(alias = "MPI_Win_get_attr")]
+        #[doc(alias = "MPI_Type_get_attr")]
         pub fn attr<T: std::any::Any + Send + Sync>(
             &self,
             keyval: &$crate::Keyval<$kind, T>,
@@ -212,6 +221,9 @@ macro_rules! attributes {
         /// KEYVAL for a freed keyval, or one of another rank. The error of the delete callback;
         /// nothing is set then.
         #[track_caller]
+        #[doc(alias = "MPI_Comm_set_attr")]
+        #[doc(alias = "MPI_Win_set_attr")]
+        #[doc(alias = "MPI_Type_set_attr")]
         pub fn set_attr<T: std::any::Any + Send + Sync>(
             &self,
             keyval: &$crate::Keyval<$kind, T>,
@@ -229,6 +241,9 @@ macro_rules! attributes {
         /// KEYVAL for a freed keyval, or one of another rank. The error of the delete callback; the
         /// attribute stays then.
         #[track_caller]
+        #[doc(alias = "MPI_Comm_delete_attr")]
+        #[doc(alias = "MPI_Win_delete_attr")]
+        #[doc(alias = "MPI_Type_delete_attr")]
         pub fn delete_attr<T: std::any::Any + Send + Sync>(
             &self,
             keyval: &$crate::Keyval<$kind, T>,

@@ -61,6 +61,8 @@ pub enum ErrorHandler {
 
 impl ErrorHandler {
     /// Makes a handler of a function (MPI_Win_create_errhandler and its counterparts).
+    #[doc(alias = "MPI_Win_create_errhandler")]
+    #[doc(alias = "MPI_Comm_create_errhandler")]
     pub fn new(handler: impl Fn(&Holder<'_>, &Error) + Send + Sync + 'static) -> ErrorHandler {
         ErrorHandler::Own(Arc::new(handler))
     }
@@ -81,16 +83,22 @@ impl fmt::Debug for ErrorHandler {
 macro_rules! error_handling {
     () => {
         /// The handler of errors of calls on this object (MPI-5.0 section 9.3).
+        #[doc(alias = "MPI_Comm_get_errhandler")]
+        #[doc(alias = "MPI_Win_get_errhandler")]
         pub fn errhandler(&self) -> $crate::ErrorHandler {
             self.card().errhandler()
         }
 
         /// Sets the handler of errors of later calls on this object, at this rank.
+        #[doc(alias = "MPI_Comm_set_errhandler")]
+        #[doc(alias = "MPI_Win_set_errhandler")]
         pub fn set_errhandler(&self, handler: $crate::ErrorHandler) {
             self.card().set_errhandler(handler);
         }
 
         /// Calls the object's handler with an error of any call (MPI-5.0 section 9.5).
+        #[doc(alias = "MPI_Comm_call_errhandler")]
+        #[doc(alias = "MPI_Win_call_errhandler")]
         pub fn call_errhandler(&self, error: &$crate::Error) {
             self.card().handle(self.process(), error);
         }

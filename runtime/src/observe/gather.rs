@@ -44,10 +44,13 @@ pub(crate) struct Gatherer {
     writers: HashMap<u32, Writer>,
     /// Events that had no room, of all ranks.
     dropped: u64,
+    /// The files that weren't there before.
+    made: Vec<PathBuf>,
 }
 
 impl Gatherer {
-    /// Makes the files, before the job starts: a job isn't run in vain.
+    /// Makes the files, before the job starts: a job isn't run in vain. A file that is there keeps
+    /// its contents until [`begin`](Gatherer::begin).
     ///
     /// # Errors
     /// A file can't be made; its path comes with the error.
@@ -56,7 +59,16 @@ impl Gatherer {
         stats: Option<&Stats>,
         trace: Option<&Path>,
     ) -> Result<Gatherer, (PathBuf, io::Error)> {
-        let make = |path: &Path| File::create(path).map_err(|error| (path.to_owned(), error));
+        let mut made = Vec::new();
+        let mut make = |path: &Path| {
+            let is_new = !path.exists();
+            let opened = File::options().write(true).create(true).truncate(false).open(path);
+            let file = opened.map_err(|error| (path.to_owned(), error))?;
+            if is_new {
+                made.push(path.to_owned());
+            }
+            Ok(file)
+        };
         let stats = match stats {
             None => None,
             Some(Stats::Screen) => Some((Stats::Screen, None)),
@@ -69,7 +81,24 @@ impl Gatherer {
             Some(path) => Some((path.to_owned(), BufWriter::with_capacity(1 << 20, make(path)?))),
         };
         let (ranks, writers) = (vec![Counted::default(); ranks as usize], HashMap::new());
-        Ok(Gatherer { stats, ranks, trace, writers, dropped: 0 })
+        Ok(Gatherer { stats, ranks, trace, writers, dropped: 0, made })
+    }
+
+    /// Empties the files: the job has started.
+    pub(crate) fn begin(&self) {
+        let stats = self.stats.iter().filter_map(|(_, file)| file.as_ref());
+        let trace = self.trace.iter().map(|(_, out)| out.get_ref());
+        for file in stats.chain(trace) {
+            // A pipe has no length.
+            let _ = file.set_len(0);
+        }
+    }
+
+    /// Removes the files that this has made: the job can't start.
+    pub(crate) fn abandon(self) {
+        for path in &self.made {
+            let _ = std::fs::remove_file(path);
+        }
     }
 
     /// The bits of what the ranks are to record, and the room for their events.

@@ -57,6 +57,7 @@ impl Envelope {
     ///
     /// # Errors
     /// TYPE for a type of another signature.
+    #[doc(alias = "MPI_Get_count")]
     pub fn count(&self, datatype: &Type) -> Result<i64> {
         self.measure(datatype).map(|(count, _)| count)
     }
@@ -77,6 +78,7 @@ impl Envelope {
     ///
     /// # Errors
     /// TYPE for a type of another signature.
+    #[doc(alias = "MPI_Get_elements")]
     pub fn elements(&self, datatype: &Type) -> Result<i64> {
         self.measure(datatype).map(|(_, elements)| elements)
     }
@@ -122,6 +124,7 @@ impl Matched {
     /// # Errors
     /// Those of [`Communicator::recv`]. The message is discarded then.
     #[track_caller]
+    #[doc(alias = "MPI_Mrecv")]
     pub fn recv<'a>(self, room: impl Into<Destination<'a>>) -> Result<Status> {
         let room = room.into();
         let Some(number) = self.number else { return Ok(NULL_STATUS) };
@@ -156,6 +159,7 @@ impl Matched {
     /// # Errors
     /// Those of [`Communicator::irecv`]. The message is discarded then.
     #[track_caller]
+    #[doc(alias = "MPI_Imrecv")]
     pub fn irecv<M: Memory>(mut self, room: impl Into<Given<M>>) -> Result<Receiving<M>> {
         let (source, tag) = (self.envelope.source, self.envelope.tag);
         let process = self.communicator.process().clone();
@@ -207,6 +211,7 @@ impl Communicator {
     /// # Errors
     /// RANK or TAG for a wrong argument. PROC_ABORTED if the rank is dead.
     #[track_caller]
+    #[doc(alias = "MPI_Probe")]
     pub fn probe(&self, source: i32, tag: i32) -> Result<Envelope> {
         let found = |state: &mut State, pattern: &Pattern| state.probe(pattern);
         let arrival = self.await_message("probe", source, tag, found)?;
@@ -226,6 +231,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`probe`](Communicator::probe).
     #[track_caller]
+    #[doc(alias = "MPI_Iprobe")]
     pub fn iprobe(&self, source: i32, tag: i32) -> Result<Option<Envelope>> {
         let found = |state: &mut State, pattern: &Pattern| state.probe(pattern);
         let arrival = self.poll_message("iprobe", source, tag, found)?;
@@ -238,6 +244,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`probe`](Communicator::probe).
     #[track_caller]
+    #[doc(alias = "MPI_Mprobe")]
     pub fn mprobe(&self, source: i32, tag: i32) -> Result<Matched> {
         let claimed = self.await_message("mprobe", source, tag, State::claim)?;
         Ok(self.matched(claimed))
@@ -266,6 +273,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`probe`](Communicator::probe).
     #[track_caller]
+    #[doc(alias = "MPI_Improbe")]
     pub fn improbe(&self, source: i32, tag: i32) -> Result<Option<Matched>> {
         let claimed = self.poll_message("improbe", source, tag, State::claim)?;
         Ok(claimed.map(|claimed| self.matched(claimed)))

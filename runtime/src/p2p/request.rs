@@ -305,6 +305,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`send`](Communicator::send). The data is dropped then.
     #[track_caller]
+    #[doc(alias = "MPI_Isend")]
     pub fn isend<M: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -331,6 +332,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`isend`](Communicator::isend).
     #[track_caller]
+    #[doc(alias = "MPI_Issend")]
     pub fn issend<M: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -372,6 +374,7 @@ impl Communicator {
     /// RANK, TAG, COUNT or BUFFER for a wrong argument; the buffer is dropped then. Errors of the
     /// message are returned by [`wait`](Receiving::wait).
     #[track_caller]
+    #[doc(alias = "MPI_Irecv")]
     pub fn irecv<M: Memory>(
         &self,
         room: impl Into<Given<M>>,

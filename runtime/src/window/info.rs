@@ -180,6 +180,7 @@ impl Info {
     ];
 
     /// The value of a key, in the format of MPI_Info_get_string; `None` for an unknown key.
+    #[doc(alias = "MPI_Info_get_string")]
     pub fn get(&self, key: &str) -> Option<String> {
         Some(match key {
             "target_types" => match self.target_types {
@@ -288,6 +289,7 @@ impl Info {
     ///
     /// # Errors
     /// INFO_VALUE for a value that a known key doesn't take.
+    #[doc(alias = "MPI_Info_set")]
     pub fn set(mut self, key: &str, value: &str) -> Result<Info> {
         let wrong =
             |key, expected| Error::from(ErrorKind::Info { key, value: value.to_owned(), expected });

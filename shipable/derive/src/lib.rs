@@ -140,10 +140,10 @@ fn refuse(ty: &Type) -> Result<()> {
             match (last.ident.to_string().as_str(), generic) {
                 ("usize", _) => "usize has another width on other machines: use u64",
                 ("isize", _) => {
-                    "isize has another width on other machines: use i64, or shipable::c::Aint for an MPI_Aint"
+                    "isize has another width on other machines: use i64, or c::Aint of longshore or shipable for an MPI_Aint"
                 }
                 ("bool", _) => {
-                    "received bytes may not be a valid bool: use shipable::c::Bool, which accepts any byte"
+                    "received bytes may not be a valid bool: use c::Bool of longshore or shipable, which accepts any byte"
                 }
                 ("char", _) => {
                     "received bytes may not be a valid char: use u32, and char::from_u32"

@@ -109,6 +109,7 @@ impl Datatype {
     ///
     /// # Errors
     /// TYPE if an argument doesn't fit this version of the calls.
+    #[doc(alias = "MPI_Type_get_envelope")]
     pub fn envelope(&self, counts: Counts) -> Result<Envelope> {
         let mut writer = Writer::counting(self.combiner(), counts);
         writer.arguments(self)?;
@@ -131,6 +132,7 @@ impl Datatype {
     ///
     /// # Errors
     /// TYPE for a named type, or if an argument doesn't fit this version of the calls.
+    #[doc(alias = "MPI_Type_get_contents")]
     pub fn contents(&self, counts: Counts) -> Result<Contents> {
         if let Some(named) = self.as_basic() {
             let problem = format!("{named} is a named predefined type: it has no contents");

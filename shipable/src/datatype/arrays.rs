@@ -61,6 +61,7 @@ impl Datatype {
     /// # Errors
     /// DIMS for no dimension; ARG for lists of different lengths, or for a part that is empty or
     /// reaches outside of the array.
+    #[doc(alias = "MPI_Type_create_subarray")]
     pub fn subarray(
         sizes: &[i64],
         subsizes: &[i64],
@@ -110,6 +111,7 @@ impl Datatype {
     /// a `size` that isn't the product of `psizes`, sizes or arguments below 1, blocks too small
     /// for the array, or several processes in a dimension that isn't distributed.
     #[allow(clippy::too_many_arguments)] // the arguments of MPI's call
+    #[doc(alias = "MPI_Type_create_darray")]
     pub fn darray(
         size: i64,
         rank: i64,

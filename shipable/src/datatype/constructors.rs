@@ -21,6 +21,7 @@ impl Datatype {
     /// COUNT for a negative count; VALUE_TOO_LARGE if the number of basic items doesn't fit 64
     /// bits; TYPE if the tree is deeper than [`Datatype::MAX_DEPTH`]. All constructors return the
     /// last two.
+    #[doc(alias = "MPI_Type_contiguous")]
     pub fn contiguous(count: i64, child: &Datatype) -> Result<Datatype> {
         let call = Call("contiguous");
         call.count(count)?;
@@ -33,6 +34,7 @@ impl Datatype {
     ///
     /// # Errors
     /// COUNT for a negative count, ARG for a negative blocklength.
+    #[doc(alias = "MPI_Type_vector")]
     pub fn vector(count: i64, blocklength: i64, stride: i64, child: &Datatype) -> Result<Datatype> {
         let call = Call("vector");
         call.count(count)?;
@@ -46,6 +48,7 @@ impl Datatype {
     ///
     /// # Errors
     /// COUNT for a negative count, ARG for a negative blocklength.
+    #[doc(alias = "MPI_Type_create_hvector")]
     pub fn hvector(
         count: i64,
         blocklength: i64,
@@ -86,6 +89,7 @@ impl Datatype {
     ///
     /// # Errors
     /// ARG for a negative blocklength, or lists of different lengths.
+    #[doc(alias = "MPI_Type_indexed")]
     pub fn indexed(
         blocklengths: &[i64],
         displacements: &[i64],
@@ -107,6 +111,7 @@ impl Datatype {
     ///
     /// # Errors
     /// ARG for a negative blocklength, or lists of different lengths.
+    #[doc(alias = "MPI_Type_create_hindexed")]
     pub fn hindexed(
         blocklengths: &[i64],
         displacements: &[i64],
@@ -152,6 +157,7 @@ impl Datatype {
     ///
     /// # Errors
     /// ARG for a negative blocklength.
+    #[doc(alias = "MPI_Type_create_indexed_block")]
     pub fn indexed_block(
         blocklength: i64,
         displacements: &[i64],
@@ -167,6 +173,7 @@ impl Datatype {
     ///
     /// # Errors
     /// ARG for a negative blocklength.
+    #[doc(alias = "MPI_Type_create_hindexed_block")]
     pub fn hindexed_block(
         blocklength: i64,
         displacements: &[i64],
@@ -182,6 +189,7 @@ impl Datatype {
     ///
     /// # Errors
     /// ARG for a negative blocklength, or lists of different lengths.
+    #[doc(alias = "MPI_Type_create_struct")]
     pub fn struct_(
         blocklengths: &[i64],
         displacements: &[i64],
@@ -240,6 +248,7 @@ impl Datatype {
     ///
     /// # Errors
     /// ARG for a negative blocklength, or lists of different lengths.
+    #[doc(alias = "MPIX_Type_create_simple_struct")]
     pub fn simple_struct(blocklengths: &[i64], children: &[Datatype]) -> Result<Datatype> {
         let call = Call("simple_struct");
         call.lengths([("blocklengths", blocklengths.len()), ("types", children.len())])?;
@@ -254,6 +263,7 @@ impl Datatype {
     ///
     /// # Errors
     /// ARG if the upper bound doesn't fit 64 bits.
+    #[doc(alias = "MPI_Type_create_resized")]
     pub fn resized(lb: i64, extent: i64, child: &Datatype) -> Result<Datatype> {
         let call = Call("resized");
         if lb.checked_add(extent).is_none() {
@@ -282,6 +292,7 @@ impl Datatype {
     ///
     /// # Errors
     /// TYPE if the tree is deeper than [`Datatype::MAX_DEPTH`].
+    #[doc(alias = "MPI_Type_dup")]
     pub fn dup(child: &Datatype) -> Result<Datatype> {
         let child = match child.node() {
             Node::Dup { child: inner }
@@ -300,6 +311,7 @@ impl Datatype {
     /// # Errors
     /// ARG if both are undefined, or if external32 has no such type: its widest has a precision of
     /// 33 digits and a range of 4931.
+    #[doc(alias = "MPI_Type_create_f90_real")]
     pub fn f90_real(precision: Option<u32>, range: Option<u32>) -> Result<Datatype> {
         Call("f90_real").real_kind(precision, range)?;
         Ok(Datatype::leaf(Leaf::F90Real { precision, range }))
@@ -310,6 +322,7 @@ impl Datatype {
     ///
     /// # Errors
     /// ARG if both are undefined, or if external32 has no such type.
+    #[doc(alias = "MPI_Type_create_f90_complex")]
     pub fn f90_complex(precision: Option<u32>, range: Option<u32>) -> Result<Datatype> {
         Call("f90_complex").real_kind(precision, range)?;
         Ok(Datatype::leaf(Leaf::F90Complex { precision, range }))
@@ -319,6 +332,7 @@ impl Datatype {
     ///
     /// # Errors
     /// ARG for a range above 38, the widest of external32.
+    #[doc(alias = "MPI_Type_create_f90_integer")]
     pub fn f90_integer(range: u32) -> Result<Datatype> {
         match range {
             0..=38 => Ok(Datatype::leaf(Leaf::F90Integer { range })),
@@ -345,6 +359,7 @@ impl Datatype {
     /// # Errors
     /// TYPE if the value isn't a predefined integer or real type, or the index isn't a predefined
     /// integer type.
+    #[doc(alias = "MPI_Type_get_value_index")]
     pub fn value_index(value: &Datatype, index: &Datatype) -> Result<Datatype> {
         let call = Call("value_index");
         let basics = value.as_basic().zip(index.as_basic());

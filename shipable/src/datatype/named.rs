@@ -66,6 +66,7 @@ impl Datatype {
     /// # Errors
     ///
     /// ARG if the architecture has no such type.
+    #[doc(alias = "MPI_Type_match_size")]
     pub fn match_size(class: TypeClass, size: u64, on: &Architecture) -> Result<Datatype> {
         use Basic::*;
         let candidates: &[Basic] = match class {

@@ -339,6 +339,9 @@ impl Datatype {
     ///
     /// # Errors
     /// Those of [`Form::compile`]: a type that can't be committed has no bounds.
+    #[doc(alias = "MPI_Type_size")]
+    #[doc(alias = "MPI_Type_get_extent")]
+    #[doc(alias = "MPI_Type_get_true_extent")]
     pub fn bounds(&self, architecture: &Architecture) -> Result<Bounds> {
         // The bounds are a by-product of the compilation.
         let (mut nodes, mut bounds) = (Nodes::new(), Bounds::EMPTY);

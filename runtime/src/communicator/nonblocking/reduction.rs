@@ -28,6 +28,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`reduce`](Communicator::reduce), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Ireduce")]
     pub fn ireduce<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -59,6 +60,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`allreduce`](Communicator::allreduce), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Iallreduce")]
     pub fn iallreduce<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -89,6 +91,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`scan`](Communicator::scan), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Iscan")]
     pub fn iscan<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -119,6 +122,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`exscan`](Communicator::exscan), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Iexscan")]
     pub fn iexscan<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -152,6 +156,7 @@ impl Communicator {
     /// Those of [`reduce_scatter_block`](Communicator::reduce_scatter_block), when the call is
     /// waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Ireduce_scatter_block")]
     pub fn ireduce_scatter_block<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -185,6 +190,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`reduce_scatter`](Communicator::reduce_scatter), when the call is waited for.
     #[track_caller]
+    #[doc(alias = "MPI_Ireduce_scatter")]
     pub fn ireduce_scatter<M: Memory, N: Memory>(
         &self,
         data: impl Into<Given<M>>,

@@ -45,7 +45,15 @@ impl<'a> Supervisor<'a> {
         let server = Server::new(parts, &hosts);
         let orders = |host| orders(job, size, &hosts, host, &secret, journal);
         let places = (hosts.clone(), size);
-        let (stations, started) = Stations::start(placement, places, orders, gatherer.traces())?;
+        let started = Stations::start(placement, places, orders, gatherer.traces());
+        let (stations, started) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                gatherer.abandon();
+                return Err(error);
+            }
+        };
+        gatherer.begin();
         let now = Instant::now();
         let input = Input { stdin: io::stdin(), under_way: 0 };
         let mut supervisor = Supervisor {

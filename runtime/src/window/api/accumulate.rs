@@ -43,6 +43,7 @@ impl<'scope> Epoch<'scope, '_> {
     /// - TYPE if the items have several types, or different ones on the two sides.
     #[inline(always)]
     #[track_caller]
+    #[doc(alias = "MPI_Accumulate")]
     pub fn accumulate<'t>(
         &self,
         origin: impl Into<Origin<'scope>>,
@@ -88,6 +89,7 @@ impl<'scope> Epoch<'scope, '_> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Get_accumulate")]
     pub fn get_accumulate<'t>(
         &self,
         origin: impl Into<Origin<'scope>>,
@@ -132,6 +134,7 @@ impl Epoch<'_, '_> {
     /// Those of [`accumulate`](Epoch::accumulate). With PROC_NULL the value is zero.
     #[inline(always)]
     #[track_caller]
+    #[doc(alias = "MPI_Fetch_and_op")]
     pub fn fetch_and_op<T: Element>(
         &self,
         operand: T,
@@ -164,6 +167,7 @@ impl Epoch<'_, '_> {
     /// Those of [`fetch_and_op`](Epoch::fetch_and_op), and TYPE for a type that can't be compared.
     #[inline(always)]
     #[track_caller]
+    #[doc(alias = "MPI_Compare_and_swap")]
     pub fn compare_and_swap<T: Element>(
         &self,
         new: T,

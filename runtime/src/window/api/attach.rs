@@ -77,6 +77,7 @@ impl<M> Window<M> {
     ///
     /// On an error the memory is lost.
     #[track_caller]
+    #[doc(alias = "MPI_Win_attach")]
     pub fn attach<A: Memory>(&self, memory: A) -> Result<Attached<A>> {
         let attach = || -> Result<Attached<A>> {
             let parts = self.core.parts();
@@ -103,6 +104,7 @@ impl<M> Window<M> {
     ///
     /// On an error the memory is lost.
     #[track_caller]
+    #[doc(alias = "MPI_Win_detach")]
     pub fn detach<A: Memory>(&self, attached: Attached<A>) -> Result<A> {
         let detach = || -> Result<A> {
             let parts = self.core.parts();

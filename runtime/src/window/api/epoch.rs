@@ -32,8 +32,17 @@ impl<'scope> Epoch<'scope, '_> {
     ///
     /// The data are one value, an array, a slice, a vector, or what [`Origin`] describes.
     ///
-    /// Bind the value outside of the closure: it is borrowed until the epoch ends. `&[me as f64]`
-    /// within the closure doesn't compile (E0716), unless it is a constant.
+    /// Bind the value outside of the closure: it is borrowed until the epoch ends. A temporary
+    /// within the closure, such as `&[me as f64]`, is dropped before, so it doesn't compile (error
+    /// E0716). A constant such as `&[1.0]` does, since it lives as long as the program. Values that
+    /// are only known within the closure may be owned by the operation, by [`rput`](Epoch::rput).
+    ///
+    /// ```compile_fail,E0716
+    /// # use longshore::{Result, Type, Window};
+    /// # fn example(window: &mut Window, me: i32, double: &Type) -> Result<()> {
+    /// window.fence(|epoch| epoch.put(&[me as f64], 1, 0, 1, double))
+    /// # }
+    /// ```
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -61,6 +70,7 @@ impl<'scope> Epoch<'scope, '_> {
     /// ends the epoch returns the error.
     #[inline(always)]
     #[track_caller]
+    #[doc(alias = "MPI_Put")]
     pub fn put<'t>(
         &self,
         origin: impl Into<Origin<'scope>>,
@@ -101,6 +111,7 @@ impl<'scope> Epoch<'scope, '_> {
     /// Those of [`put`](Epoch::put). The layout that must not overlap itself is the origin's.
     #[inline(always)]
     #[track_caller]
+    #[doc(alias = "MPI_Get")]
     pub fn get<'t>(
         &self,
         destination: impl Into<Destination<'scope>>,
@@ -158,6 +169,7 @@ impl<'w> Chain<'w> {
     /// # Errors
     /// Those of [`Window::fence`](crate::Window::fence).
     #[track_caller]
+    #[doc(alias = "MPI_Win_fence")]
     pub fn epoch<'env, R>(
         &mut self,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
@@ -257,6 +269,7 @@ impl<'scope> Passive<'scope, '_> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias = "MPI_Win_flush")]
     pub fn flush<'inner, R>(
         &self,
         target: i32,
@@ -295,6 +308,7 @@ impl<'scope> Passive<'scope, '_> {
     /// # Errors
     /// Those of [`flush`](Passive::flush).
     #[track_caller]
+    #[doc(alias = "MPI_Win_flush_all")]
     pub fn flush_all<'inner, R>(
         &self,
         body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
@@ -329,6 +343,7 @@ impl<'scope> Passive<'scope, '_> {
     /// # Errors
     /// Those of [`flush`](Passive::flush).
     #[track_caller]
+    #[doc(alias = "MPI_Win_flush_local")]
     pub fn flush_local<'inner, R>(
         &self,
         target: i32,
@@ -348,6 +363,7 @@ impl<'scope> Passive<'scope, '_> {
     /// # Errors
     /// Those of [`flush`](Passive::flush).
     #[track_caller]
+    #[doc(alias = "MPI_Win_flush_local_all")]
     pub fn flush_local_all<'inner, R>(
         &self,
         body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
@@ -381,6 +397,7 @@ impl<'scope> Passive<'scope, '_> {
     /// # Errors
     /// WIN for a freed window.
     #[track_caller]
+    #[doc(alias = "MPI_Win_sync")]
     pub fn sync(&self) -> Result<()> {
         self.core.sync(Location::caller())
     }

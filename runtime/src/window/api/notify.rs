@@ -54,6 +54,7 @@ impl<'scope> Epoch<'scope, '_> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Put_notify")]
     pub fn put_notify<'t>(
         &self,
         origin: impl Into<Origin<'scope>>,
@@ -98,6 +99,7 @@ impl<'scope> Epoch<'scope, '_> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Get_notify")]
     pub fn get_notify<'t>(
         &self,
         destination: impl Into<Destination<'scope>>,
@@ -145,6 +147,7 @@ impl<'scope> Epoch<'scope, '_> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Accumulate_notify")]
     pub fn accumulate_notify<'t>(
         &self,
         origin: impl Into<Origin<'scope>>,
@@ -189,6 +192,7 @@ impl<'scope> Epoch<'scope, '_> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Get_accumulate_notify")]
     pub fn get_accumulate_notify<'t>(
         &self,
         origin: impl Into<Origin<'scope>>,
@@ -225,6 +229,7 @@ impl<M> Window<M> {
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    #[doc(alias = "MPI_Win_get_num_notify")]
     pub fn num_notify(&self) -> i32 {
         self.core.parts().info().max_num_notify.into()
     }
@@ -240,6 +245,7 @@ impl<M> Window<M> {
     /// window.
     #[inline]
     #[track_caller]
+    #[doc(alias = "MPI_Win_get_notify_value")]
     pub fn notify_value(&self, notify: i32) -> Result<u64> {
         self.core.notify_value(notify, Location::caller())
     }
@@ -263,6 +269,7 @@ impl<M> Window<M> {
     /// # Errors
     /// Those of [`notify_value`](Window::notify_value).
     #[track_caller]
+    #[doc(alias = "MPI_Win_reset_notify_value")]
     pub fn reset_notify_value(&self, notify: i32) -> Result<u64> {
         self.core.reset_notify_value(notify, Location::caller())
     }

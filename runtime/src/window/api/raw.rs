@@ -90,6 +90,7 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// Those of [`Window::fence_with`](crate::Window::fence_with).
     #[track_caller]
+    #[doc(alias = "MPI_Win_fence")]
     pub fn fence(self, assert: Assert) -> Result<()> {
         self.core.called(Location::caller());
         self.raising(self.core.fence(assert))
@@ -120,6 +121,7 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// Those of [`Window::start`](crate::Window::start), except for the operations' errors.
     #[track_caller]
+    #[doc(alias = "MPI_Win_start")]
     pub fn start(self, group: &Group, assert: Assert) -> Result<()> {
         let caller = Location::caller();
         self.core.called(caller);
@@ -135,6 +137,7 @@ impl<'w> Raw<'w> {
     /// - The error of the first operation that failed.
     /// - PROC_ABORTED if a target died.
     #[track_caller]
+    #[doc(alias = "MPI_Win_complete")]
     pub fn complete(self) -> Result<()> {
         self.closing(self.core.complete(Location::caller()))
     }
@@ -166,6 +169,7 @@ impl<'w> Raw<'w> {
     /// Those of [`Window::lock_with`](crate::Window::lock_with), except for the operations' errors.
     #[inline]
     #[track_caller]
+    #[doc(alias = "MPI_Win_lock")]
     pub fn lock(self, target: i32, lock_type: LockType, assert: Assert) -> Result<()> {
         self.core.lock(target, lock_type, assert, Location::caller())?;
         self.core.note_epochs(Location::caller());
@@ -182,6 +186,7 @@ impl<'w> Raw<'w> {
     /// - PROC_ABORTED if the target died.
     #[inline]
     #[track_caller]
+    #[doc(alias = "MPI_Win_unlock")]
     pub fn unlock(self, target: i32) -> Result<()> {
         self.closing(self.core.unlock(target, Location::caller()))
     }
@@ -210,6 +215,7 @@ impl<'w> Raw<'w> {
     /// Those of [`Window::lock_all_with`](crate::Window::lock_all_with), except for the operations'
     /// errors.
     #[track_caller]
+    #[doc(alias = "MPI_Win_lock_all")]
     pub fn lock_all(self, assert: Assert) -> Result<()> {
         self.core.lock_all(assert, Location::caller())?;
         self.core.note_epochs(Location::caller());
@@ -222,6 +228,7 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// Those of [`unlock`](Raw::unlock), and RMA_SYNC without a lock_all (rule 4).
     #[track_caller]
+    #[doc(alias = "MPI_Win_unlock_all")]
     pub fn unlock_all(self) -> Result<()> {
         self.closing(self.core.unlock_all(Location::caller()))
     }
@@ -235,6 +242,7 @@ impl<'w> Raw<'w> {
     /// - PROC_ABORTED if the target died.
     #[inline]
     #[track_caller]
+    #[doc(alias = "MPI_Win_flush")]
     pub fn flush(self, target: i32) -> Result<()> {
         self.raising(self.core.flush(target, Location::caller()))
     }
@@ -246,6 +254,7 @@ impl<'w> Raw<'w> {
     /// Those of [`flush`](Raw::flush).
     #[inline]
     #[track_caller]
+    #[doc(alias = "MPI_Win_flush_all")]
     pub fn flush_all(self) -> Result<()> {
         self.raising(self.core.flush_all(Location::caller()))
     }
@@ -257,6 +266,7 @@ impl<'w> Raw<'w> {
     /// Those of [`flush`](Raw::flush).
     #[inline]
     #[track_caller]
+    #[doc(alias = "MPI_Win_flush_local")]
     pub fn flush_local(self, target: i32) -> Result<()> {
         self.raising(self.core.flush_local(target, Location::caller()))
     }
@@ -287,6 +297,7 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// Those of [`flush`](Raw::flush).
     #[track_caller]
+    #[doc(alias = "MPI_Win_flush_local_all")]
     pub fn flush_local_all(self) -> Result<()> {
         self.raising(self.core.flush_local_all(Location::caller()))
     }
@@ -312,6 +323,7 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// WIN for a freed window.
     #[track_caller]
+    #[doc(alias = "MPI_Win_sync")]
     pub fn sync(self) -> Result<()> {
         self.core.sync(Location::caller())
     }
@@ -329,6 +341,7 @@ impl<'w> Raw<'w> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Put")]
     pub unsafe fn put<'t>(
         self,
         origin: *const u8,
@@ -356,6 +369,7 @@ impl<'w> Raw<'w> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Get")]
     pub unsafe fn get<'t>(
         self,
         origin: *mut u8,
@@ -382,6 +396,7 @@ impl<'w> Raw<'w> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Accumulate")]
     pub unsafe fn accumulate<'t>(
         self,
         origin: *const u8,
@@ -430,6 +445,7 @@ impl<'w> Raw<'w> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Get_accumulate")]
     pub unsafe fn get_accumulate<'t>(
         self,
         (origin, origin_count, origin_type): (*const u8, i64, &Type),
@@ -475,6 +491,7 @@ impl<'w> Raw<'w> {
     /// Those of [`Epoch::fetch_and_op`](crate::Epoch::fetch_and_op).
     #[inline(always)]
     #[track_caller]
+    #[doc(alias = "MPI_Fetch_and_op")]
     pub unsafe fn fetch_and_op(
         self,
         origin: *const u8,
@@ -516,6 +533,7 @@ impl<'w> Raw<'w> {
     /// Those of [`Epoch::compare_and_swap`](crate::Epoch::compare_and_swap).
     #[inline(always)]
     #[track_caller]
+    #[doc(alias = "MPI_Compare_and_swap")]
     pub unsafe fn compare_and_swap(
         self,
         origin: *const u8,
@@ -554,6 +572,7 @@ impl<'w> Raw<'w> {
     /// Those of [`Epoch::rput`](crate::Epoch::rput).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Rput")]
     pub unsafe fn rput<'t>(
         self,
         origin: *const u8,
@@ -596,6 +615,7 @@ impl<'w> Raw<'w> {
     /// Those of [`Epoch::rget`](crate::Epoch::rget).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Rget")]
     pub unsafe fn rget<'t>(
         self,
         origin: *mut u8,
@@ -637,6 +657,7 @@ impl<'w> Raw<'w> {
     /// Those of [`Epoch::raccumulate`](crate::Epoch::raccumulate).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Raccumulate")]
     pub unsafe fn raccumulate<'t>(
         self,
         origin: *const u8,
@@ -683,6 +704,7 @@ impl<'w> Raw<'w> {
     /// Those of [`Epoch::rget_accumulate`](crate::Epoch::rget_accumulate).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Rget_accumulate")]
     pub unsafe fn rget_accumulate<'t>(
         self,
         (origin, origin_count, origin_type): (*const u8, i64, &Type),

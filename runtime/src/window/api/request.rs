@@ -108,6 +108,7 @@ impl<B: Buffers> Request<B> {
     ///
     /// # Errors
     /// PROC_ABORTED if the job is ending.
+    #[doc(alias = "MPI_Test")]
     pub fn test(&self) -> Result<bool> {
         if self.ticket.is_done() {
             return Ok(true);
@@ -125,6 +126,7 @@ impl<B: Buffers> Request<B> {
     ///
     /// On an error the memory is lost.
     #[track_caller]
+    #[doc(alias = "MPI_Wait")]
     pub fn wait(self) -> Result<B> {
         let Request { process, ticket, memory, place, card, .. } = self;
         let caller = Some(Location::caller());
@@ -162,6 +164,7 @@ impl<B: Buffers> Request<B> {
     ///
     /// # Errors
     /// REQUEST.
+    #[doc(alias = "MPI_Cancel")]
     pub fn cancel(&self) -> Result<()> {
         self.refuse(
             "an RMA request can't be cancelled: wait for it, or end the epoch, which completes it",
@@ -173,6 +176,7 @@ impl<B: Buffers> Request<B> {
     ///
     /// # Errors
     /// REQUEST.
+    #[doc(alias = "MPI_Request_free")]
     pub fn free(&self) -> Result<()> {
         self.refuse(
             "an RMA request can't be freed: wait for it, or end the epoch, which completes it",
@@ -234,6 +238,7 @@ impl Epoch<'_, '_> {
     /// Those of [`put`](Epoch::put), and RMA_SYNC outside of a passive epoch. On an error the
     /// memory is lost.
     #[track_caller]
+    #[doc(alias = "MPI_Rput")]
     pub fn rput<'t, M: Memory>(
         &self,
         origin: impl Into<Given<M>>,
@@ -268,6 +273,7 @@ impl Epoch<'_, '_> {
     /// # Errors
     /// Those of [`rput`](Epoch::rput).
     #[track_caller]
+    #[doc(alias = "MPI_Rget")]
     pub fn rget<'t, M: Memory>(
         &self,
         destination: impl Into<Given<M>>,
@@ -301,6 +307,7 @@ impl Epoch<'_, '_> {
     /// # Errors
     /// Those of [`accumulate`](Epoch::accumulate) and [`rput`](Epoch::rput).
     #[track_caller]
+    #[doc(alias = "MPI_Raccumulate")]
     pub fn raccumulate<'t, M: Memory>(
         &self,
         origin: impl Into<Given<M>>,
@@ -338,6 +345,7 @@ impl Epoch<'_, '_> {
     /// Those of [`get_accumulate`](Epoch::get_accumulate) and [`rput`](Epoch::rput).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Rget_accumulate")]
     pub fn rget_accumulate<'t, O: Memory, M: Memory>(
         &self,
         origin: impl Into<Given<O>>,

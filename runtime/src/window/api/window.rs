@@ -86,6 +86,7 @@ impl Window<Allocated> {
     /// - ARG if an assurance in the info doesn't hold;
     /// - NO_MEM.
     #[track_caller]
+    #[doc(alias = "MPI_Win_allocate")]
     pub fn allocate(
         communicator: &Communicator,
         size: i64,
@@ -128,6 +129,7 @@ impl Window<Allocated> {
     /// Those of [`allocate`](Window::allocate), and RMA_SHARED if a rank can't map the memory of
     /// all (rule 17).
     #[track_caller]
+    #[doc(alias = "MPI_Win_allocate_shared")]
     pub fn allocate_shared(
         communicator: &Communicator,
         size: i64,
@@ -163,6 +165,7 @@ impl Window<Allocated> {
     /// # Errors
     /// Those of [`allocate`](Window::allocate).
     #[track_caller]
+    #[doc(alias = "MPI_Win_create_dynamic")]
     pub fn create_dynamic(communicator: &Communicator, info: &Info) -> Result<Window<Allocated>> {
         let core = create::create_dynamic(communicator, info)?;
         Ok(Window { core, memory: PhantomData })
@@ -179,6 +182,7 @@ impl Window<Allocated> {
     ///
     /// The window is lost in each case.
     #[track_caller]
+    #[doc(alias = "MPI_Win_free")]
     pub fn free(self) -> Result<()> {
         self.core.free().map(drop)
     }
@@ -211,6 +215,7 @@ impl<M: Memory> Window<M> {
     /// architecture, for a `Vec` or `Box` with elements other than bytes. On an error the memory is
     /// lost.
     #[track_caller]
+    #[doc(alias = "MPI_Win_create")]
     pub fn create(
         communicator: &Communicator,
         memory: M,
@@ -242,6 +247,7 @@ impl<M: Memory> Window<M> {
     /// # Errors
     /// Those of [`create`](Window::create), and the error of any rank.
     #[track_caller]
+    #[doc(alias = "MPI_Win_create")]
     pub fn create_checked(
         communicator: &Communicator,
         memory: Result<M, ErrorKind>,
@@ -262,6 +268,7 @@ impl<M: Memory> Window<M> {
     ///
     /// The window and its memory are lost in each case.
     #[track_caller]
+    #[doc(alias = "MPI_Win_free")]
     pub fn free(self) -> Result<M> {
         self.core.free().and_then(|exposed: Exposed| create::give_back(exposed))
     }
@@ -332,6 +339,7 @@ impl<M> Window<M> {
     /// # Errors
     /// RANK for a rank outside of the window.
     #[track_caller]
+    #[doc(alias = "MPI_Win_shared_query")]
     pub fn shared_query(&self, rank: i32) -> Result<Local<'_>> {
         Local::shared(&self.core, rank)
     }
@@ -435,6 +443,7 @@ impl<M> Window<M> {
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    #[doc(alias = "MPI_Win_get_group")]
     pub fn group(&self) -> &Group {
         self.core.parts().peers().communicator().group()
     }
@@ -461,16 +470,19 @@ impl<M> Window<M> {
     }
 
     /// The size of this rank's memory in bytes.
+    #[doc(alias = "MPI_Win_get_attr")]
     pub fn size(&self) -> i64 {
         self.core.parts().memory().measures().size as i64
     }
 
     /// This rank's displacement unit in bytes.
+    #[doc(alias = "MPI_Win_get_attr")]
     pub fn disp_unit(&self) -> i64 {
         self.core.parts().memory().measures().unit.into()
     }
 
     /// The hints in use, including those with default values (MPI-5.0 section 12.2.8).
+    #[doc(alias = "MPI_Win_get_info")]
     pub fn info(&self) -> Info {
         self.core.parts().info()
     }
@@ -495,23 +507,27 @@ impl<M> Window<M> {
     /// # Errors
     /// ARG if ranks give different hints, PROC_ABORTED if a rank died.
     #[track_caller]
+    #[doc(alias = "MPI_Win_set_info")]
     pub fn set_info(&self, info: &Info) -> Result<()> {
         self.core.set_info(info)
     }
 
     /// The call that made the window: the attribute MPI_WIN_CREATE_FLAVOR.
+    #[doc(alias = "MPI_Win_get_attr")]
     pub fn flavor(&self) -> Flavor {
         self.core.parts().memory().flavor()
     }
 
     /// The attribute MPI_WIN_MODEL, always [`Model::Unified`]: every route ends in the memory that
     /// the target's accessors read.
+    #[doc(alias = "MPI_Win_get_attr")]
     pub fn model(&self) -> Model {
         Model::Unified
     }
 
     /// The address of this rank's memory: the attribute MPI_WIN_BASE. [`Local::base`] has the rules
     /// for its use.
+    #[doc(alias = "MPI_Win_get_attr")]
     pub fn base(&self) -> *mut u8 {
         self.local().base()
     }

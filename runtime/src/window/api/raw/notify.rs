@@ -38,6 +38,7 @@ impl Raw<'_> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Put_notify")]
     pub unsafe fn put_notify<'t>(
         self,
         origin: *const u8,
@@ -83,6 +84,7 @@ impl Raw<'_> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Get_notify")]
     pub unsafe fn get_notify<'t>(
         self,
         origin: *mut u8,
@@ -128,6 +130,7 @@ impl Raw<'_> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Accumulate_notify")]
     pub unsafe fn accumulate_notify<'t>(
         self,
         origin: *const u8,
@@ -179,6 +182,7 @@ impl Raw<'_> {
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
+    #[doc(alias = "MPI_Get_accumulate_notify")]
     pub unsafe fn get_accumulate_notify<'t>(
         self,
         (origin, origin_count, origin_type): (*const u8, i64, &Type),

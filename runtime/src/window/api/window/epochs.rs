@@ -51,6 +51,10 @@ impl<M> Window<M> {
     /// 2. the error of the first operation that failed, including its target's refusal;
     /// 3. PROC_ABORTED if a rank died.
     #[track_caller]
+    #[doc(alias = "MPI_Win_fence")]
+    // The compiler suggests this method where one of an epoch is called on a window.
+    #[doc(alias("put", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"))]
+    #[doc(alias("rput", "rget", "raccumulate", "rget_accumulate"))]
     pub fn fence<'env, R>(
         &'env mut self,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
@@ -80,6 +84,7 @@ impl<M> Window<M> {
     /// Those of [`fence`](Window::fence), RMA_SYNC for a false assert (rule 9), and ASSERT for an
     /// assert that a fence doesn't take.
     #[track_caller]
+    #[doc(alias = "MPI_Win_fence")]
     pub fn fence_with<'env, R>(
         &'env mut self,
         opening: Assert,
@@ -133,6 +138,7 @@ impl<M> Window<M> {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     #[track_caller]
+    #[doc(alias = "MPI_Win_fence")]
     pub fn fences<R>(&mut self, body: impl FnOnce(&mut Chain<'_>) -> Result<R>) -> Result<R> {
         let caller = Location::caller();
         self.core.called(caller);
@@ -186,6 +192,8 @@ impl<M> Window<M> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias = "MPI_Win_lock")]
+    #[doc(alias = "MPI_Win_unlock")]
     pub fn lock<'env, R>(
         &'env self,
         target: i32,
@@ -219,6 +227,7 @@ impl<M> Window<M> {
     /// Those of [`lock`](Window::lock), and ASSERT for any other assert (rule 10).
     #[inline]
     #[track_caller]
+    #[doc(alias = "MPI_Win_lock")]
     pub fn lock_with<'env, R>(
         &'env self,
         target: i32,
@@ -259,6 +268,10 @@ impl<M> Window<M> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias = "MPI_Win_lock_all")]
+    #[doc(alias = "MPI_Win_unlock_all")]
+    // As with `put`: those of an epoch of locks.
+    #[doc(alias("flush", "flush_all", "flush_local", "flush_local_all"))]
     pub fn lock_all<'env, R>(
         &'env self,
         body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
@@ -288,6 +301,7 @@ impl<M> Window<M> {
     /// Those of [`lock_with`](Window::lock_with).
     #[inline]
     #[track_caller]
+    #[doc(alias = "MPI_Win_lock_all")]
     pub fn lock_all_with<'env, R>(
         &'env self,
         assert: Assert,
@@ -337,6 +351,8 @@ impl<M> Window<M> {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     #[track_caller]
+    #[doc(alias = "MPI_Win_start")]
+    #[doc(alias = "MPI_Win_complete")]
     pub fn start<'env, R>(
         &'env self,
         group: &Group,
@@ -360,6 +376,7 @@ impl<M> Window<M> {
     /// - GROUP for a group with processes outside of the window.
     /// - ASSERT for an assert that a post doesn't take.
     #[track_caller]
+    #[doc(alias = "MPI_Win_post")]
     pub fn post(&self, group: &Group, assert: Assert) -> Result<()> {
         let caller = Location::caller();
         self.core.called(caller);
@@ -374,6 +391,7 @@ impl<M> Window<M> {
     /// # Errors
     /// RMA_SYNC without a post (rule 4), PROC_ABORTED if one of the ranks died.
     #[track_caller]
+    #[doc(alias = "MPI_Win_wait")]
     pub fn wait(&self) -> Result<()> {
         let caller = Location::caller();
         self.core.called(caller);
@@ -404,6 +422,7 @@ impl<M> Window<M> {
     /// # Errors
     /// Those of [`wait`](Window::wait).
     #[track_caller]
+    #[doc(alias = "MPI_Win_test")]
     pub fn test(&self) -> Result<bool> {
         let is_over = self.core.test(Location::caller())?;
         if is_over {
