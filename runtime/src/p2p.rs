@@ -22,6 +22,7 @@ use crate::memory::{Lease, Scope, scope};
 use crate::observe::At;
 use crate::origin::{Destination, Elementwise, Origin, What};
 use crate::process::Process;
+use crate::program::Line;
 use crate::types::{ForeignType, OTHER_RANK, Type};
 use crate::wire::tag_to_wire;
 
@@ -453,7 +454,7 @@ impl Awaited {
 
     fn describe(self, state: &State) -> String {
         let tag = self.tag.map_or("any tag".to_owned(), |tag| format!("tag {tag}"));
-        let mut text = format!("{tag}, at {}", self.caller);
+        let mut text = format!("{tag}, at {}", Line::of(self.caller));
         if let Some(context) = self.unmatched {
             text += &format!("; {}", state.describe_unmatched(context));
         }

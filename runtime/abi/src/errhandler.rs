@@ -12,6 +12,7 @@ use crate::constants::{
 };
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind, Object, insert, remove};
+use crate::line;
 use crate::{codes, state};
 
 /// An error handler.
@@ -99,8 +100,9 @@ impl Errhandler {
             Action::Fatal | Action::Abort => {
                 let rank = state::get().map(|state| state.rank().world().rank());
                 let rank = rank.map_or(String::new(), |rank| format!("rank {rank}: "));
+                let at = line::of_call().map_or(String::new(), |line| format!(" at {line}"));
                 state::say(&format!(
-                    "longshore: {rank}{call} failed, and its error handler ends the job\n\
+                    "longshore: {rank}{call}{at} failed, and its error handler ends the job\n\
                      longshore: {rank}{message}\n"
                 ));
                 // The status of a process has eight bits, which a class of MPI fits.

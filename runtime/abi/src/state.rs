@@ -10,6 +10,7 @@ use longshore::{Class, Rank};
 
 use crate::constants::{THREAD_FUNNELED, THREAD_MULTIPLE, THREAD_SERIALIZED};
 use crate::fault::{Fault, Result};
+use crate::line;
 
 /// The stage of the process's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +143,7 @@ pub fn join(threads: i32) -> Result<()> {
             }
         };
     }
+    longshore::Interface { language: longshore::Language::C, line: line::of_call }.register();
     let rank = longshore::init_with(longshore::Matching::Lengths)?;
     rank.promise_one_thread(threads != THREAD_MULTIPLE);
     if rank.is_emulated() {

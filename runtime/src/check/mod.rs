@@ -36,12 +36,14 @@ use clock::Clock;
 use history::{Access, Deed, History, Site};
 use report::{Reports, Tally};
 
+use crate::program::Line;
+
 /// The source location of a call.
 pub(crate) type Caller = &'static Location<'static>;
 
-/// The source location of a call, as text.
-pub(crate) fn site(caller: Option<Caller>) -> String {
-    caller.map_or_else(|| "an unknown place".to_owned(), Location::to_string)
+/// The source line of a call, as text.
+pub(crate) fn site(line: Option<Line>) -> String {
+    line.map_or_else(|| "an unknown place".to_owned(), |line| line.to_string())
 }
 
 /// The state of the checks at one rank.
@@ -269,7 +271,7 @@ impl Check {
         let access = Access {
             origin: self.me,
             deed,
-            site: caller.to_string().into(),
+            site: Line::of(caller).to_string().into(),
             footprint: footprint::Footprint::run(bytes),
             number: 0,
             alone: false,

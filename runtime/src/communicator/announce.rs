@@ -16,6 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log;
 use crate::memory::{Scope, Span};
 use crate::origin::{Destination, Origin, What};
+use crate::program::Line;
 use crate::sequence::Items;
 
 impl Communicator {
@@ -55,7 +56,7 @@ impl Communicator {
         call: impl FnOnce() -> String,
         caller: Caller,
     ) -> Result<()> {
-        self.announce_with(call, (object, None), None, 0, Some(caller)).map(drop)
+        self.announce_with(call, (object, None), None, 0, Some(Line::of(caller))).map(drop)
     }
 
     /// Announces a call on data, of which all ranks give a like sample.
@@ -76,8 +77,8 @@ impl Communicator {
         };
         match self.process().checks() {
             true => {
-                let on = (Object::Communicator, None);
-                self.announce_with(|| call.to_string(), on, sample, 0, Some(caller)).map(drop)
+                let (on, line) = ((Object::Communicator, None), Some(Line::of(caller)));
+                self.announce_with(|| call.to_string(), on, sample, 0, line).map(drop)
             }
             false => Ok(()),
         }
@@ -126,7 +127,7 @@ impl Communicator {
         (object, window): (Object, Option<u32>),
         sample: Option<Sample>,
         promises: u32,
-        caller: Option<Caller>,
+        caller: Option<Line>,
     ) -> Result<Vec<Tally>> {
         let process = self.process();
         process.note_thread();
@@ -253,8 +254,8 @@ impl Communicator {
             return Ok(None);
         }
         let tallies = {
-            let on = (Object::Communicator, None);
-            self.announce_with(|| "finalize".to_owned(), on, None, 0, Some(caller))?
+            let (on, line) = ((Object::Communicator, None), Some(Line::of(caller)));
+            self.announce_with(|| "finalize".to_owned(), on, None, 0, line)?
         };
         if self.rank() == 0 {
             log::say(&summary(&tallies));

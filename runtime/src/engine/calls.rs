@@ -20,10 +20,11 @@ use super::outbox::{Outgoing, Purpose};
 use super::target::Exposure;
 use super::{Engine, Operation, State, Venue};
 use crate::barrier::Barrier;
-use crate::check::{Caller, Check};
+use crate::check::Check;
 use crate::control::Tally;
 use crate::error::{Error, Result};
 use crate::group::Group;
+use crate::program::Line;
 use crate::types::TargetType;
 use crate::wire::Founding;
 
@@ -509,7 +510,7 @@ impl State {
     }
 
     /// Announces the call of the operation that follows to its target.
-    pub(crate) fn note_call(&mut self, peer: u32, caller: Option<Caller>) {
+    pub(crate) fn note_call(&mut self, peer: u32, caller: Option<Line>) {
         self.notes.announce_call(peer, caller, &mut self.outbox);
     }
 
@@ -546,7 +547,7 @@ impl State {
         ranks: &[u32],
         nocheck: bool,
         group: Vec<u32>,
-        caller: Option<Caller>,
+        caller: Option<Line>,
     ) {
         self.notes.announce_post(window, ranks, (nocheck, group), caller, &mut self.outbox);
     }
@@ -557,7 +558,7 @@ impl State {
         window: u32,
         peer: u32,
         nocheck: bool,
-        caller: Option<Caller>,
+        caller: Option<Line>,
     ) {
         self.notes.announce_complete(window, peer, nocheck, caller, &mut self.outbox);
     }

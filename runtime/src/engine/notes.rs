@@ -18,7 +18,8 @@ use crate::check::clock::Clock;
 use crate::check::footprint::{Footprint, StretchSet};
 use crate::check::history::{Access, Deed};
 use crate::check::note::{Note, longest};
-use crate::check::{Caller, Check, Posted, site};
+use crate::check::{Check, Posted, site};
+use crate::program::Line;
 use crate::wire::{Header, Kind};
 
 /// The notes of a rank.
@@ -108,7 +109,7 @@ impl Notes {
     }
 
     /// Announces the call of the operation that follows.
-    pub(super) fn announce_call(&mut self, peer: u32, caller: Option<Caller>, out: &mut Outbox) {
+    pub(super) fn announce_call(&mut self, peer: u32, caller: Option<Line>, out: &mut Outbox) {
         if self.check.is_some() {
             self.tell_known(peer, out);
             self.send(peer, 0, 0, &Note::Calls(site(caller)), out);
@@ -165,7 +166,7 @@ impl Notes {
         window: u32,
         ranks: &[u32],
         post: (bool, Vec<u32>),
-        caller: Option<Caller>,
+        caller: Option<Line>,
         out: &mut Outbox,
     ) {
         let Some(check) = &mut self.check else { return };
@@ -181,7 +182,7 @@ impl Notes {
         window: u32,
         peer: u32,
         nocheck: bool,
-        caller: Option<Caller>,
+        caller: Option<Line>,
         out: &mut Outbox,
     ) {
         if self.check.is_some() {

@@ -45,6 +45,7 @@ pub(crate) use writer::{Clock, Clocks};
 
 use crate::check::Caller;
 use crate::job::Activity;
+use crate::program::Line;
 use events::Event;
 use snapshot::{CallCounts, OTHERS, Snapshot, WindowCounts};
 use tracer::{Key, Tracer};
@@ -98,7 +99,7 @@ type CallKey = (Activity, Option<u32>, Option<usize>);
 
 #[derive(Default)]
 struct Calls {
-    caller: Option<Caller>,
+    caller: Option<Line>,
     count: u64,
     nanos: u64,
     longest: u64,
@@ -109,14 +110,19 @@ struct Calls {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct At {
     pub window: Option<u32>,
-    pub caller: Option<Caller>,
+    pub caller: Option<Line>,
     pub peer: Option<u32>,
 }
 
 impl At {
     /// A call at this source place.
     pub(crate) fn of(caller: Caller) -> At {
-        At { caller: Some(caller), ..At::default() }
+        At { caller: Some(Line::Rust(caller)), ..At::default() }
+    }
+
+    /// The place with the program's line. The call is under way in this thread.
+    fn found(self) -> At {
+        At { caller: self.caller.map(Line::found), ..self }
     }
 }
 
@@ -215,7 +221,7 @@ impl Observer {
             if let Some(outer) = ongoing.as_mut().filter(|outer| outer.over.is_none()) {
                 outer.depth += 1;
                 let known = (outer.at.caller.is_some(), outer.at.window.is_some());
-                outer.at.caller = outer.at.caller.or(at.caller);
+                outer.at.caller = outer.at.caller.or_else(|| at.found().caller);
                 outer.at.window = outer.at.window.or(at.window);
                 if known != (outer.at.caller.is_some(), outer.at.window.is_some()) {
                     self.note(outer);
@@ -223,7 +229,7 @@ impl Observer {
                 return;
             }
             self.settle(ongoing);
-            let (begin, depth, slept) = (now(), 0, Vec::new());
+            let (at, begin, depth, slept) = (at.found(), now(), 0, Vec::new());
             let ongoing = ongoing.insert(Ongoing {
                 activity,
                 at,
@@ -472,7 +478,7 @@ impl Observer {
 impl Recorded {
     /// The calls that are counted together with one of this kind and place.
     fn calls(&mut self, activity: Activity, at: At) -> &mut Calls {
-        let key = (activity, at.window, at.caller.map(|caller| std::ptr::from_ref(caller).addr()));
+        let key = (activity, at.window, at.caller.map(Line::key));
         let is_full = self.calls.len() >= CALLS && !self.calls.contains_key(&key);
         let key = if is_full { (activity, None, None) } else { key };
         let calls = self.calls.entry(key).or_default();

@@ -135,11 +135,12 @@ mod tests {
     use std::panic::Location;
 
     use super::*;
+    use crate::program::Line;
 
     #[test]
     fn a_call_is_decoded_as_it_was_described() {
         let caller = Location::caller();
-        let at = At { window: Some(0), caller: Some(caller), peer: Some(7) };
+        let at = At { window: Some(0), caller: Some(Line::Rust(caller)), peer: Some(7) };
         let mut bytes = [0; OpenCalls::ROOM];
         let len = describe(&mut bytes, Activity::Fence, at, 1 << 40, 3);
         let call = OpenCall::decode(&bytes[..len], None).unwrap();

@@ -130,7 +130,11 @@ fn what((call, window, ..): &Place<'_>) -> String {
 
 /// The source line of a call, before the ranks that made it.
 fn site((_, _, file, line): &Place<'_>) -> String {
-    if file.is_empty() { String::new() } else { format!("at {file}:{line}, ") }
+    match (*file, line) {
+        ("", _) => String::new(),
+        (file, 0) => format!("at {file}, "),
+        (file, line) => format!("at {file}:{line}, "),
+    }
 }
 
 /// The calls that took longest, by source line.

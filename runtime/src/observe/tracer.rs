@@ -6,7 +6,7 @@ use std::thread::ThreadId;
 use longshore_transport::Journal;
 
 use super::events::{Event, Operation};
-use crate::check::Caller;
+use crate::program::Line;
 use crate::wire::Kind;
 
 /// Operations of one kind that begin within this time after the last one are one event.
@@ -60,10 +60,13 @@ impl Tracer {
     }
 
     /// The number of a source place.
-    pub(super) fn site(&mut self, journal: &mut Journal, caller: Option<Caller>) -> u32 {
+    pub(super) fn site(&mut self, journal: &mut Journal, caller: Option<Line>) -> u32 {
         let Some(caller) = caller else { return 0 };
-        let key = Key::Site(caller.file(), caller.line());
-        self.text(journal, key, || format!("{}:{}", caller.file(), caller.line()))
+        let (file, line) = (caller.file(), caller.line());
+        self.text(journal, Key::Site(file, line), || match line {
+            0 => file.to_owned(),
+            line => format!("{file}:{line}"),
+        })
     }
 
     /// The number of the calling thread.

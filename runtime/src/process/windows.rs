@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::check::Caller;
 use crate::error::excerpt;
 use crate::object::Card;
+use crate::program::Line;
 
 /// The windows of a rank, by their numbers.
 #[derive(Default)]
@@ -16,12 +16,12 @@ pub(crate) struct Windows(Mutex<BTreeMap<u32, Unfreed>>);
 struct Unfreed {
     /// The window's name belongs to it. A window that is gone has left its name in `dropped`.
     card: Weak<Card>,
-    made: Caller,
+    made: Line,
     /// The name of a window that was dropped.
     dropped: Option<String>,
     /// The open epoch, and the source line of the call that opened it. Known only of the calls of
     /// [`Raw`](crate::Raw) and posts, and only under `--check`.
-    epoch: Option<(String, Caller)>,
+    epoch: Option<(String, Line)>,
 }
 
 impl Unfreed {
@@ -33,7 +33,7 @@ impl Unfreed {
 
 impl Windows {
     /// This rank has made a window.
-    pub(crate) fn made(&self, window: u32, card: &Arc<Card>, made: Caller) {
+    pub(crate) fn made(&self, window: u32, card: &Arc<Card>, made: Line) {
         let unfreed = Unfreed { card: Arc::downgrade(card), made, dropped: None, epoch: None };
         self.all().insert(window, unfreed);
     }
@@ -51,7 +51,7 @@ impl Windows {
     }
 
     /// The epoch of a window after a call.
-    pub(crate) fn set_epoch(&self, window: u32, epoch: Option<String>, caller: Caller) {
+    pub(crate) fn set_epoch(&self, window: u32, epoch: Option<String>, caller: Line) {
         if let Some(unfreed) = self.all().get_mut(&window) {
             let since = unfreed.epoch.take().map_or(caller, |(_, since)| since);
             unfreed.epoch = epoch.map(|epoch| (epoch, since));

@@ -13,15 +13,16 @@ use crate::check::order::Object;
 use crate::check::{Caller, ranks, site};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::Process;
+use crate::program::Line;
 
 /// The connection of a window to the checker.
 pub(super) struct Checking {
     process: Arc<Process>,
     window: u32,
     /// The source line of the call under way.
-    caller: Cell<Option<Caller>>,
+    caller: Cell<Option<Line>>,
     /// Whether the last start had NOCHECK, and its source line.
-    started: Cell<(bool, Option<Caller>)>,
+    started: Cell<(bool, Option<Line>)>,
 }
 
 impl Checking {
@@ -34,17 +35,17 @@ impl Checking {
     #[inline]
     pub(super) fn called(&self, caller: Caller) {
         if self.process.notes_callers() {
-            self.caller.set(Some(caller));
+            self.caller.set(Some(Line::of(caller)));
         }
     }
 
     /// The source line of the call under way, if uses of windows are checked or observed.
-    pub(super) fn caller(&self) -> Option<Caller> {
+    pub(super) fn caller(&self) -> Option<Line> {
         self.caller.get()
     }
 
     /// The last start: whether it had NOCHECK, and its source line.
-    pub(super) fn started(&self) -> (bool, Option<Caller>) {
+    pub(super) fn started(&self) -> (bool, Option<Line>) {
         self.started.get()
     }
 

@@ -72,7 +72,7 @@ impl Coming {
     pub(super) fn wait<T: Element>(self) -> Result<T> {
         let caller = Location::caller();
         let Lane { process, ticket, window, .. } = &*self.lane;
-        let at = At { window: Some(*window), caller: Some(caller), peer: Some(self.call.peer) };
+        let at = At { window: Some(*window), peer: Some(self.call.peer), ..At::of(caller) };
         let waited = ticket.wait(process, at);
         waited.map_err(|error| self.failed(error, caller))?;
         let value = ticket.room().span::<T>().and_then(|room| room.peek(0));

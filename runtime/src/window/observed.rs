@@ -4,10 +4,10 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use crate::check::Caller;
 use crate::job::Activity;
 use crate::observe::{self, At, EpochKind, Observer, WindowCounters};
 use crate::process::Process;
+use crate::program::Line;
 use crate::types::TargetType;
 
 /// The observer of a window.
@@ -28,7 +28,7 @@ pub(super) struct Observed {
 #[derive(Clone, Copy)]
 struct Glances {
     activity: Activity,
-    caller: Option<Caller>,
+    caller: Option<Line>,
     count: u64,
 }
 
@@ -41,8 +41,8 @@ impl Glances {
     }
 
     /// Whether these are calls of this kind and place.
-    fn are(&self, activity: Activity, caller: Option<Caller>) -> bool {
-        let place = |caller: Option<Caller>| caller.map(std::ptr::from_ref);
+    fn are(&self, activity: Activity, caller: Option<Line>) -> bool {
+        let place = |caller: Option<Line>| caller.map(Line::key);
         self.activity == activity && place(self.caller) == place(caller)
     }
 }
@@ -53,7 +53,7 @@ struct Open {
     /// The locked target, by its rank in the window.
     target: Option<i32>,
     begin: u64,
-    caller: Option<Caller>,
+    caller: Option<Line>,
 }
 
 impl Observed {
@@ -80,7 +80,7 @@ impl Observed {
     }
 
     /// An epoch of a kind begins, of the locked target if it has one.
-    pub(super) fn open(&self, kind: EpochKind, target: Option<i32>, caller: Option<Caller>) {
+    pub(super) fn open(&self, kind: EpochKind, target: Option<i32>, caller: Option<Line>) {
         if self.traces {
             let begin = observe::now();
             self.open.borrow_mut().push(Open { kind, target, begin, caller });

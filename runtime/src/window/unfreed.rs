@@ -8,6 +8,7 @@ use super::state::EpochState;
 use crate::check::Caller;
 use crate::object::Card;
 use crate::process::Process;
+use crate::program::Line;
 
 /// A window's entry among the windows of its rank. When it is dropped, the window has been freed or
 /// dropped.
@@ -36,7 +37,7 @@ impl Unfreed {
         let exposure = parts.epochs().is_posted().then(|| "exposed by a post".to_owned());
         let open: Vec<_> = access.into_iter().chain(exposure).collect();
         let epoch = (!open.is_empty()).then(|| open.join(", "));
-        self.process.windows().set_epoch(self.window, epoch, caller);
+        self.process.windows().set_epoch(self.window, epoch, Line::of(caller));
     }
 }
 

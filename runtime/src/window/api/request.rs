@@ -129,8 +129,7 @@ impl<B: Buffers> Request<B> {
     #[doc(alias = "MPI_Wait")]
     pub fn wait(self) -> Result<B> {
         let Request { process, ticket, memory, place, card, .. } = self;
-        let caller = Some(Location::caller());
-        let at = At { window: place.window, caller, peer: place.process };
+        let at = At { window: place.window, peer: place.process, ..At::of(Location::caller()) };
         let outcome = ticket.wait(&process, at);
         if let (false, Some(window)) = (ticket.is_done(), place.window) {
             // The operation must not touch the memory any more.

@@ -23,6 +23,7 @@ use crate::job::Activity;
 use crate::memory::{Exposed, Memory, Placed};
 use crate::observe::At;
 use crate::process::Process;
+use crate::program::Line;
 use agree::agree;
 use layout::Layout;
 use reach::has_like_peers;
@@ -231,7 +232,11 @@ fn open(
             communicator.announce(|| call.to_string(), caller)?;
             communicator.begin(call);
             let core = communicator.end_call(make())?;
-            process.windows().made(core.parts().id(), core.card(), caller);
+            let made = match process.checks() {
+                true => Line::of(caller),
+                false => Line::Rust(caller),
+            };
+            process.windows().made(core.parts().id(), core.card(), made);
             Ok(core)
         })
     };

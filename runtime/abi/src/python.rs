@@ -1,0 +1,139 @@
+//! The line of a script in Python that has made a call.
+//!
+//! Python's own functions are looked up in the process, so that nothing depends on them. They are
+//! those of its stable interface since Python 3.9. A module may have released the interpreter's lock
+//! for the call, so the lock is taken again for the look. No lock of this library is held then
+//! that a thread waits for which has the interpreter's.
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use longshore::SourceLine;
+
+use crate::line::shortened;
+
+type Thing = NonNull<c_void>;
+
+/// The functions of an interpreter.
+#[derive(Clone, Copy)]
+struct Python {
+    is_initialized: unsafe extern "C" fn() -> c_int,
+    own_state: unsafe extern "C" fn() -> Option<Thing>,
+    lock: unsafe extern "C" fn() -> c_int,
+    unlock: unsafe extern "C" fn(c_int),
+    frame: unsafe extern "C" fn() -> Option<Thing>,
+    back: unsafe extern "C" fn(Thing) -> Option<Thing>,
+    line: unsafe extern "C" fn(Thing) -> c_int,
+    code: unsafe extern "C" fn(Thing) -> Option<Thing>,
+    attribute: unsafe extern "C" fn(Thing, *const c_char) -> Option<Thing>,
+    text: unsafe extern "C" fn(Thing) -> *const c_char,
+    clear: unsafe extern "C" fn(),
+    release: unsafe extern "C" fn(Thing),
+    retain: unsafe extern "C" fn(Thing),
+}
+
+/// A file and a line.
+type Place = (String, u32);
+
+/// The line of the script that has made the current call, if a script has. Frames of mpi4py are
+/// none of the script's.
+pub fn line() -> Option<&'static SourceLine> {
+    static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
+    let python = (*PYTHON.get_or_init(find))?;
+    // SAFETY: these two functions may be called at any time. A thread that has no state is none of
+    // the interpreter's.
+    if unsafe { (python.is_initialized)() == 0 || (python.own_state)().is_none() } {
+        return None;
+    }
+    // SAFETY: the interpreter is there, and the lock is given back.
+    let place = unsafe {
+        let lock = (python.lock)();
+        let place = python.place();
+        (python.unlock)(lock);
+        place
+    };
+    static LINES: OnceLock<Mutex<HashMap<Place, &'static SourceLine>>> = OnceLock::new();
+    let lines = LINES.get_or_init(Mutex::default);
+    let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = place?;
+    let made = || SourceLine { file: shortened(&place.0), line: place.1, column: 0 };
+    Some(*lines.entry(place.clone()).or_insert_with(|| Box::leak(Box::new(made()))))
+}
+
+impl Python {
+    /// The place of the youngest frame that isn't mpi4py's.
+    ///
+    /// # Safety
+    /// The thread holds the interpreter's lock.
+    unsafe fn place(&self) -> Option<Place> {
+        // SAFETY: the lock is held. The frame is borrowed, and each one that follows is this
+        // function's own.
+        unsafe {
+            let mut frame = (self.frame)()?;
+            (self.retain)(frame);
+            loop {
+                let place = self.place_of(frame);
+                let back = (self.back)(frame);
+                (self.release)(frame);
+                match (place, back) {
+                    (Some(place), back) if !place.0.contains("/mpi4py/") => {
+                        back.into_iter().for_each(|back| (self.release)(back));
+                        return Some(place);
+                    }
+                    (_, back) => frame = back?,
+                }
+            }
+        }
+    }
+
+    /// The file and the line of a frame.
+    ///
+    /// # Safety
+    /// The thread holds the interpreter's lock, and `frame` is a frame.
+    unsafe fn place_of(&self, frame: Thing) -> Option<Place> {
+        // SAFETY: the lock is held, and objects are given back. The text lives as long as its
+        // object.
+        unsafe {
+            let line = u32::try_from((self.line)(frame)).unwrap_or(0);
+            let code = (self.code)(frame)?;
+            let file = (self.attribute)(code, c"co_filename".as_ptr());
+            (self.release)(code);
+            let text = file.map_or(std::ptr::null(), |file| (self.text)(file));
+            let name = (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into());
+            if name.is_none() {
+                (self.clear)();
+            }
+            file.into_iter().for_each(|file| (self.release)(file));
+            Some((name?, line))
+        }
+    }
+}
+
+/// The interpreter of this process, if there is one that has all these functions.
+fn find() -> Option<Python> {
+    fn named<F: Copy>(name: &CStr) -> Option<F> {
+        assert_eq!(size_of::<F>(), size_of::<*mut c_void>());
+        // SAFETY: the name ends with a null byte.
+        let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        // SAFETY: `F` is a pointer to a function, of the type that Python documents for the name.
+        (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
+    }
+    Some(Python {
+        is_initialized: named(c"Py_IsInitialized")?,
+        own_state: named(c"PyGILState_GetThisThreadState")?,
+        lock: named(c"PyGILState_Ensure")?,
+        unlock: named(c"PyGILState_Release")?,
+        frame: named(c"PyEval_GetFrame")?,
+        back: named(c"PyFrame_GetBack")?,
+        line: named(c"PyFrame_GetLineNumber")?,
+        code: named(c"PyFrame_GetCode")?,
+        attribute: named(c"PyObject_GetAttrString")?,
+        text: named(c"PyUnicode_AsUTF8")?,
+        clear: named(c"PyErr_Clear")?,
+        release: named(c"Py_DecRef")?,
+        retain: named(c"Py_IncRef")?,
+    })
+}

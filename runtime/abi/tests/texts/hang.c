@@ -1,0 +1,23 @@
+/* A circle of receives: the watchdog's report and the error that ends the job name the program's
+   lines. */
+// run: -n 2 --watchdog 0.5 --timeout 1.5 --stacks=off
+// says: (tag 7, at runtime/abi/tests/texts/hang.c:13:
+// says: MPI_Recv at runtime/abi/tests/texts/hang.c:13:
+// never: .rs:
+#include <mpi.h>
+#include <stddef.h>
+
+static void await(int rank) {
+  int value;
+  /* Nobody sends. */
+  MPI_Recv(&value, 1, MPI_INT, rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+int main(void) {
+  int rank;
+  MPI_Init(NULL, NULL);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  await(1 - rank);
+  MPI_Finalize();
+  return 0;
+}
