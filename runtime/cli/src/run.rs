@@ -77,8 +77,9 @@ pub struct Arguments {
     /// When gdb or eu-stack prints the stacks of ranks, which stops each rank for about a second:
     /// `hang`, when --timeout ends the job, and once when the watchdog first reports a hang, those
     /// of at most 16 ranks within 10 s; `timeout`, only the former; `all`, then and on each report
-    /// of the watchdog, those of all ranks; `off`, never. [default: hang; --stacks alone: all]
-    #[arg(long, value_name = "off|timeout|hang|all", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    /// of the watchdog, those of all ranks; `full`, as `all`, with the frames of libraries; `off`,
+    /// never. [default: hang; --stacks alone: all]
+    #[arg(long, value_name = "off|timeout|hang|all|full", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     stacks: Option<launcher::Stacks>,
     /// Reaction to a rank's death: end the job, or report it through the other ranks' calls
     #[arg(long, value_name = "end|report", default_value_t)]

@@ -134,6 +134,8 @@ pub enum Stacks {
     /// After a timeout and after each report of the watchdog: those of all ranks. Without a
     /// debugger, the state of each thread.
     All,
+    /// As [`All`](Stacks::All), with the frames of libraries, and with the names as they are.
+    Full,
 }
 
 impl FromStr for Stacks {
@@ -145,7 +147,8 @@ impl FromStr for Stacks {
             "timeout" => Ok(Stacks::Timeout),
             "hang" => Ok(Stacks::Hang),
             "all" => Ok(Stacks::All),
-            _ => Err("expected off, timeout, hang or all".to_owned()),
+            "full" => Ok(Stacks::Full),
+            _ => Err("expected off, timeout, hang, all or full".to_owned()),
         }
     }
 }
@@ -157,6 +160,7 @@ impl Display for Stacks {
             Stacks::Timeout => "timeout",
             Stacks::Hang => "hang",
             Stacks::All => "all",
+            Stacks::Full => "full",
         })
     }
 }

@@ -33,6 +33,7 @@ mod agent;
 mod binding;
 mod cause;
 mod core_file;
+mod frames;
 #[cfg(fuzzing)]
 mod fuzzing;
 mod guard;

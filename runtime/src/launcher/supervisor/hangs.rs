@@ -7,6 +7,7 @@ use longshore_transport::Note;
 use nix::poll::PollTimeout;
 
 use super::{Phase, Supervisor};
+use crate::launcher::frames::shortened;
 use crate::launcher::message::Command;
 use crate::launcher::server::Standing;
 use crate::launcher::watchdog::Watchdog;
@@ -78,7 +79,7 @@ impl Supervisor<'_> {
                         self.ask_for_some_stacks();
                         self.phase = Phase::Tracing(now + BRIEF_TRACING);
                     }
-                    Stacks::All => {
+                    Stacks::All | Stacks::Full => {
                         self.ask_for_all_stacks();
                         self.phase = Phase::Tracing(now + TRACING);
                     }
@@ -123,7 +124,7 @@ impl Supervisor<'_> {
         report.lines.iter().for_each(|line| self.say(line));
         match (self.job.patience.stacks, self.unasked) {
             _ if report.lines.is_empty() => {}
-            (Stacks::All, _) => self.ask_for_all_stacks(),
+            (Stacks::All | Stacks::Full, _) => self.ask_for_all_stacks(),
             // To read the stacks stops the ranks, and one that only takes long is no fault.
             (Stacks::Hang, Unasked::Not) if report.hangs => {
                 self.ask_for_some_stacks();
@@ -203,7 +204,11 @@ impl Supervisor<'_> {
         let mut lines = text.lines();
         let how = lines.next().unwrap_or_default();
         self.say(&format!("stacks of rank {rank}, {how}"));
-        lines.for_each(|line| self.say(&format!("  {line}")));
+        let shown = match self.job.patience.stacks {
+            Stacks::Full => lines.map(str::to_owned).collect(),
+            _ => shortened(lines),
+        };
+        shown.iter().for_each(|line| self.say(&format!("  {line}")));
     }
 }
 
