@@ -40,6 +40,16 @@ impl Flavor {
             Flavor::Dynamic => "create_dynamic",
         }
     }
+
+    /// The name of that call in C.
+    pub(crate) fn mpi_call(self) -> &'static str {
+        match self {
+            Flavor::Create => "MPI_Win_create",
+            Flavor::Allocate => "MPI_Win_allocate",
+            Flavor::Shared => "MPI_Win_allocate_shared",
+            Flavor::Dynamic => "MPI_Win_create_dynamic",
+        }
+    }
 }
 
 impl fmt::Display for Flavor {

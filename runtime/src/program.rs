@@ -9,7 +9,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::OnceLock;
 
-use crate::check::Caller;
+/// The source location of a call in Rust code.
+pub(crate) type Caller = &'static Location<'static>;
 
 /// The language of the program's calls, in which errors and reports speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use shipable::form::Node;
 use shipable::{Basic, Form, Leaf};
 
 use crate::error::{ErrorKind, SHOWN, excerpt};
+use crate::program::{Language, language};
 
 pub(crate) use sent::{Sent, differ_from_message};
 
@@ -61,6 +62,10 @@ impl Display for Items<'_> {
 pub(crate) fn differ(origin: &Items<'_>, target: &Items<'_>) -> ErrorKind {
     let remedy = match (origin.basic(), target.basic()) {
         (Some(here), Some(there)) if here == there => "use the same count at both".to_owned(),
+        (Some(here), Some(there)) if language() == Language::C => {
+            let (here, there) = (here.mpi_name(), there.mpi_name());
+            format!("use {here} at the target, or {there} at the origin")
+        }
         (Some(here), Some(there)) => {
             let is = [here, there].into_iter().find(|side| rust(*side).is_some_and(|(_, own)| own));
             let is = is.and_then(|side| Some(format!("a Rust {} is {side}: ", rust(side)?.0)));

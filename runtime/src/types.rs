@@ -15,7 +15,7 @@ use shipable::{
 };
 
 use crate::dropped::Dropped;
-use crate::error::{Error, ErrorKind, Result, excerpt};
+use crate::error::{Error, ErrorKind, Result, excerpt, type_text};
 use crate::object::{Cacheable, Card, Names, attributes, sealed};
 
 pub use elements::ElementType;
@@ -410,13 +410,13 @@ impl Type {
 
 impl fmt::Display for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.datatype().fmt(f)
+        type_text(self.datatype(), f)
     }
 }
 
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.datatype().fmt(f)
+        type_text(self.datatype(), f)
     }
 }
 

@@ -251,7 +251,7 @@ pub fn type_free(handle: &mut Handle) -> Result<()> {
     }
     let datatype = find::<Type>(*handle)?;
     if datatype.is_permanent() {
-        let what = format!("{} is predefined: it can't be freed", datatype.datatype());
+        let what = format!("{} is predefined: it can't be freed", datatype.datatype().calls());
         return Err(Fault::new(Class::Type, what));
     }
     keyval::clear(&*datatype, *handle)?;

@@ -180,7 +180,7 @@ impl Type {
             None if self.is_permanent => self.commit(),
             None => Err(Fault::new(
                 Class::Type,
-                format!("{} isn't committed: call MPI_Type_commit first", self.datatype),
+                format!("{} isn't committed: call MPI_Type_commit first", self.datatype.calls()),
             )),
         }
     }

@@ -78,7 +78,8 @@ impl Errhandler {
     pub fn suits(&self, kind: Kind) -> Result<()> {
         match self.action {
             Action::Call { of, .. } if of != kind => {
-                let what = format!("the error handler was created for a {of:?}, not a {kind:?}");
+                let what =
+                    format!("the error handler was created for {}, not {}", of.name(), kind.name());
                 Err(Fault::argument(what))
             }
             _ => Ok(()),

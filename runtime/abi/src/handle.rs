@@ -53,6 +53,43 @@ pub enum Kind {
     Draft,
 }
 
+impl Kind {
+    /// Its objects, as MPI calls them.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Comm | Kind::Draft => "a communicator",
+            Kind::Win => "a window",
+            Kind::Type => "a datatype",
+            Kind::Group => "a group",
+            Kind::Info => "an info object",
+            Kind::Op => "an operation",
+            Kind::Errhandler => "an error handler",
+            Kind::Request => "a request",
+            Kind::Message => "a message",
+            Kind::Session => "a session",
+            Kind::File => "a file",
+            Kind::ForeignType => "another rank's datatype",
+        }
+    }
+
+    /// The null handle.
+    fn null_name(self) -> &'static str {
+        match self {
+            Kind::Comm | Kind::Draft => "MPI_COMM_NULL",
+            Kind::Win => "MPI_WIN_NULL",
+            Kind::Type | Kind::ForeignType => "MPI_DATATYPE_NULL",
+            Kind::Group => "MPI_GROUP_NULL",
+            Kind::Info => "MPI_INFO_NULL",
+            Kind::Op => "MPI_OP_NULL",
+            Kind::Errhandler => "MPI_ERRHANDLER_NULL",
+            Kind::Request => "MPI_REQUEST_NULL",
+            Kind::Message => "MPI_MESSAGE_NULL",
+            Kind::Session => "MPI_SESSION_NULL",
+            Kind::File => "MPI_FILE_NULL",
+        }
+    }
+}
+
 /// The number of slots, and with it of objects that exist at a time.
 const SLOTS: usize = if cfg!(target_pointer_width = "64") { 1 << 22 } else { 1 << 20 };
 
@@ -245,16 +282,18 @@ pub fn remove<T: Object>(handle: &mut Handle) -> Result<Arc<T>> {
 fn invalid<T: Object>(handle: Handle) -> Fault {
     let kind = T::KIND;
     let what = match handle {
-        null if null == T::NULL => format!("the handle is null: one of kind {kind:?} is needed"),
+        null if null == T::NULL => {
+            format!("{} was passed: {} is needed", kind.null_name(), kind.name())
+        }
         _ => match slot_of(handle) {
             Some(slot) if slot.kind.load(Ordering::Relaxed) == 0 => {
-                format!("the handle, of kind {kind:?}, is freed: use objects before they are freed")
+                format!("the handle of {} is freed: use objects before they are freed", kind.name())
             }
             Some(slot) if slot.kind.load(Ordering::Relaxed) == Kind::Draft as u32 => {
                 "the communicator isn't made yet: complete the request first".to_owned()
             }
-            Some(_) => format!("the handle is of another kind than {kind:?}"),
-            None => format!("{:#x} is no handle of kind {kind:?}", handle.number()),
+            Some(_) => format!("the handle is of another kind: {} is needed", kind.name()),
+            None => format!("{:#x} is no handle of {}", handle.number(), kind.name()),
         },
     };
     Fault::new(T::CLASS, what)

@@ -93,7 +93,8 @@ impl Keyval {
         match keyval {
             Some(keyval) if keyval.kind == kind => Ok(keyval),
             Some(keyval) => {
-                let what = format!("keyval {number} is for a {:?}, not a {kind:?}", keyval.kind);
+                let what =
+                    format!("keyval {number} is for {}, not {}", keyval.kind.name(), kind.name());
                 Err(Fault::new(Class::Keyval, what))
             }
             None if (c::TAG_UB..=c::WIN_MODEL).contains(&number) => {

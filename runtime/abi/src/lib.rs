@@ -73,6 +73,7 @@ mod quick;
 mod request;
 mod rma;
 mod session;
+mod source;
 mod tool;
 mod topology;
 mod window;

@@ -21,6 +21,7 @@ use longshore::SourceLine;
 use object::{Object, ObjectSection, ReadCache};
 
 use crate::python;
+use crate::source::shortened;
 
 /// The unwinder's state at one frame.
 #[repr(C)]
@@ -169,13 +170,6 @@ fn look_up(address: usize, files: &mut HashMap<PathBuf, Option<Lines>>) -> Sourc
             nowhere(format!("{name}+{offset:#x}"))
         }
     }
-}
-
-/// The path of a source file as seen from the current folder, if it is in there.
-pub fn shortened(file: &str) -> String {
-    let folder = std::env::current_dir().unwrap_or_default();
-    let path = Path::new(file).strip_prefix(folder).unwrap_or(Path::new(file));
-    path.to_string_lossy().into_owned()
 }
 
 /// The debug information of a file, if it has any.

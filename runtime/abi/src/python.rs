@@ -13,7 +13,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use longshore::SourceLine;
 
-use crate::line::shortened;
+use crate::source::shortened;
 
 type Thing = NonNull<c_void>;
 

@@ -27,7 +27,6 @@ pub(crate) mod report;
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::panic::Location;
 use std::sync::Arc;
 
 use longshore_transport::lock::Sharing;
@@ -36,10 +35,8 @@ use clock::Clock;
 use history::{Access, Deed, History, Site};
 use report::{Reports, Tally};
 
+pub(crate) use crate::program::Caller;
 use crate::program::Line;
-
-/// The source location of a call.
-pub(crate) type Caller = &'static Location<'static>;
 
 /// The source line of a call, as text.
 pub(crate) fn site(line: Option<Line>) -> String {

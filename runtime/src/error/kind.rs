@@ -3,7 +3,8 @@
 use shipable::Class;
 
 use super::words::{
-    address_remedy, counter_remedy, locale_cause, owner, range_remedy, rank_name, tag_name,
+    address_remedy, counter_remedy, flavor_call, locale_cause, owner, range_remedy, rank_name,
+    tag_name, words,
 };
 use crate::flavor::Flavor;
 use crate::job;
@@ -18,10 +19,10 @@ use crate::job;
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A call was made before `init` had ended.
-    #[error("the rank isn't initialized yet: call init first")]
+    #[error("the rank isn't initialized yet: call {} first", words().init)]
     NotInitialized,
     /// A call was made after `finalize`.
-    #[error("the rank is finalized: make all calls before finalize")]
+    #[error("the rank is finalized: make all calls before {}", words().finalize)]
     Finalized,
     /// The process couldn't join its job.
     #[error(transparent)]
@@ -38,7 +39,7 @@ pub enum ErrorKind {
     /// The rank isn't in the communicator or group (rule 27).
     #[error(
         "no rank {} in a communicator or group of {size}: use one from 0 up and below {size}{}",
-        rank_name(*rank), if *null { ", or PROC_NULL" } else { "" }
+        rank_name(*rank), if *null { format!(", or {}", words().proc_null) } else { String::new() }
     )]
     Rank {
         /// The rank that was passed.
@@ -49,7 +50,7 @@ pub enum ErrorKind {
         null: bool,
     },
     /// A type is received from PROC_NULL.
-    #[error("PROC_NULL sends no types: receive the type from the rank that built it")]
+    #[error("{} sends no types: receive the type from the rank that built it", words().proc_null)]
     TypeOfNull,
     /// A group call names the same rank twice.
     #[error("rank {0} is named twice: name each once")]
@@ -122,8 +123,8 @@ pub enum ErrorKind {
     },
     /// `IN_PLACE` was passed to a call that doesn't accept it.
     #[error(
-        "IN_PLACE isn't allowed here: only collective calls take it, and rooted ones only at the root; \
-         pass a buffer"
+        "{} isn't allowed here: only collective calls take it, and rooted ones only at the root; \
+         pass a buffer", words().in_place
     )]
     InPlace,
     /// The operands of a reduction consist of several predefined types.
@@ -155,7 +156,7 @@ pub enum ErrorKind {
     )]
     Collective,
     /// The color of a split is negative.
-    #[error("color {0} is negative: use 0 or more, or none")]
+    #[error("color {0} is negative: use 0 or more, or {none}", none = words().no_color)]
     Color(i32),
     /// All numbers of communicators, or of windows, were used.
     #[error("no number is left for another communicator or window: make fewer")]
@@ -174,13 +175,13 @@ pub enum ErrorKind {
         datatype: String,
     },
     /// The tag is invalid.
-    #[error("tag {}: use 0 to {max}, or ANY_TAG in a receive", tag_name(*.0), max = i32::MAX)]
+    #[error("tag {}: use 0 to {max}, or {any} in a receive", tag_name(*.0), max = i32::MAX, any = words().any_tag)]
     Tag(i32),
     /// The target type is locale-specific (rule T2).
     #[error(
         "{datatype} is locale-specific{}: it is right only on this rank, so it can't be a target type; \
-         {remedy}, or let the target build it and send it with type_send (in C, MPIX_Type_send){hint}",
-        locale_cause(culprit, constructor, datatype)
+         {remedy}, or let the target build it and send it with {type_send}{hint}",
+        locale_cause(culprit, constructor, datatype), type_send = words().type_send
     )]
     LocaleTarget {
         /// The type, in text notation.
@@ -210,7 +211,8 @@ pub enum ErrorKind {
     /// The target didn't build the foreign type (rule T4).
     #[error(
         "{datatype} was built at process {builder} and is right only there, but the target is process \
-         {target}: ask process {target} to build the type and send it with type_send (in C, MPIX_Type_send), or use a portable one"
+         {target}: ask process {target} to build the type and send it with {type_send}, or use a portable one",
+        type_send = words().type_send
     )]
     ForeignTarget {
         /// The type's form, in text notation.
@@ -251,7 +253,7 @@ pub enum ErrorKind {
     /// A type of an accumulate consists of several predefined types (rule 21).
     #[error(
         "{datatype}, the {role}'s type, isn't made of one predefined type, as an accumulate requires: \
-         accumulate the items of each type in a call of their own{}", if *pairs { ", and use c::DoubleInt or another of MPI's pair types for pairs" } else { "" }
+         accumulate the items of each type in a call of their own{}", if *pairs { format!(", and use {} or another of MPI's pair types for pairs", words().pair_type) } else { String::new() }
     )]
     MixedTypes {
         /// The type.
@@ -276,8 +278,8 @@ pub enum ErrorKind {
     },
     /// The call takes one element of a predefined type, and this type isn't one (rule 21).
     #[error(
-        "{call} takes one element of a predefined type, and {datatype} isn't one: use a number or one of the types of `c` and \
-         `fortran`, or get_accumulate"
+        "{call} takes one element of a predefined type, and {datatype} isn't one: {}",
+        words().predefined
     )]
     NotPredefined {
         /// The call.
@@ -287,7 +289,8 @@ pub enum ErrorKind {
     },
     /// MPI_NO_OP was passed to a call that fetches nothing (rule 21).
     #[error(
-        "MPI_NO_OP accumulates nothing: use it in get_accumulate or fetch_and_op, which return the target's elements"
+        "MPI_NO_OP accumulates nothing: use it in {}, which return the target's elements",
+        words().fetching
     )]
     NoOp,
     /// This version doesn't know the operation of an accumulate.
@@ -414,7 +417,7 @@ pub enum ErrorKind {
         unknown: u32,
     },
     /// The lock type is unknown (rule 10).
-    #[error("lock type {0} doesn't exist: use LOCK_SHARED or LOCK_EXCLUSIVE (rule 10)")]
+    #[error("lock type {0} doesn't exist: use {types} (rule 10)", types = words().lock_types)]
     LockType(i32),
     /// The window is freed (rule 25).
     #[error("the window is freed: make all calls on it before free")]
@@ -438,7 +441,7 @@ pub enum ErrorKind {
         problem: String,
     },
     /// The call isn't for windows of this flavor (rule 16).
-    #[error("{call} is for a window of flavor {wanted}, but this window has flavor {flavor}: make the window with `{}`", wanted.call())]
+    #[error("{call} is for a window of flavor {wanted}, but this window has flavor {flavor}: make the window with `{}`", flavor_call(*wanted))]
     Flavor {
         /// The call.
         call: &'static str,
@@ -491,7 +494,8 @@ pub enum ErrorKind {
     },
     /// The ranks can't share the window's memory (rule 17).
     #[error(
-        "{0}: make the window on ranks that can map all of it (split_type), or make it smaller (rule 17)"
+        "{0}: make the window on ranks that can map all of it ({split}), or make it smaller (rule 17)",
+        split = words().split_type
     )]
     NotShared(String),
     /// The info key doesn't take this value.

@@ -1,7 +1,85 @@
 //! Values and remedies in the texts of errors.
 
+use crate::flavor::Flavor;
 use crate::pointer::address_space;
+use crate::program::{Language, language};
 use crate::special::{ANY_SOURCE, ANY_TAG, PROC_NULL};
+
+/// The phrases of texts that differ by the program's language.
+pub(crate) struct Words {
+    pub init: &'static str,
+    pub finalize: &'static str,
+    pub any_source: &'static str,
+    pub any_tag: &'static str,
+    pub proc_null: &'static str,
+    pub in_place: &'static str,
+    pub lock_types: &'static str,
+    pub no_color: &'static str,
+    pub pair_type: &'static str,
+    pub named_pair: &'static str,
+    pub predefined: &'static str,
+    pub fetching: &'static str,
+    pub type_send: &'static str,
+    pub split_type: &'static str,
+    pub simple_struct: &'static str,
+    pub vector: &'static str,
+    pub indexed: &'static str,
+    pub indexed_block: &'static str,
+    pub resized: &'static str,
+}
+
+const RUST: Words = Words {
+    init: "init",
+    finalize: "finalize",
+    any_source: "ANY_SOURCE",
+    any_tag: "ANY_TAG",
+    proc_null: "PROC_NULL",
+    in_place: "IN_PLACE",
+    lock_types: "LOCK_SHARED or LOCK_EXCLUSIVE",
+    no_color: "none",
+    pair_type: "c::DoubleInt",
+    named_pair: "use one of MPI's named pair types, such as c::DoubleInt",
+    predefined: "use a number or one of the types of `c` and `fortran`, or get_accumulate",
+    fetching: "get_accumulate or fetch_and_op",
+    type_send: "type_send",
+    split_type: "split_type",
+    simple_struct: "build it with simple_struct, or derive it from a #[repr(C)] struct and pass rank.type_of::<T>()",
+    vector: "build it with vector, which strides in extents",
+    indexed: "build it with indexed, which counts extents",
+    indexed_block: "build it with indexed_block, which counts extents",
+    resized: "build it with a stride of vector, or as a larger simple_struct, in place of resized",
+};
+
+const C: Words = Words {
+    init: "MPI_Init",
+    finalize: "MPI_Finalize",
+    any_source: "MPI_ANY_SOURCE",
+    any_tag: "MPI_ANY_TAG",
+    proc_null: "MPI_PROC_NULL",
+    in_place: "MPI_IN_PLACE",
+    lock_types: "MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE",
+    no_color: "MPI_UNDEFINED",
+    pair_type: "MPI_DOUBLE_INT",
+    named_pair: "use one of MPI's named pair types, such as MPI_DOUBLE_INT",
+    predefined: "use a type with a name, such as MPI_INT, or MPI_Get_accumulate",
+    fetching: "MPI_Get_accumulate or MPI_Fetch_and_op",
+    type_send: "MPIX_Type_send",
+    split_type: "MPI_Comm_split_type",
+    simple_struct: "build it with MPIX_Type_create_simple_struct, whose displacements each machine computes",
+    vector: "build it with MPI_Type_vector, which strides in extents",
+    indexed: "build it with MPI_Type_indexed, which counts extents",
+    indexed_block: "build it with MPI_Type_create_indexed_block, which counts extents",
+    resized: "build it with a stride of MPI_Type_vector, or as a larger struct by MPIX_Type_create_simple_struct, \
+              in place of MPI_Type_create_resized",
+};
+
+/// The phrases of the program's language, which its interface chooses before `init`.
+pub(crate) fn words() -> &'static Words {
+    match language() {
+        Language::Rust => &RUST,
+        Language::C => &C,
+    }
+}
 
 /// The component that made a type locale-specific, in parentheses, unless it is the type itself.
 pub(super) fn locale_cause(culprit: &str, constructor: &str, datatype: &str) -> String {
@@ -14,8 +92,8 @@ pub(super) fn locale_cause(culprit: &str, constructor: &str, datatype: &str) -> 
 /// A rank as users write it: a special one by its name.
 pub(super) fn rank_name(rank: i32) -> String {
     match rank {
-        ANY_SOURCE => "ANY_SOURCE".to_owned(),
-        PROC_NULL => "PROC_NULL".to_owned(),
+        ANY_SOURCE => words().any_source.to_owned(),
+        PROC_NULL => words().proc_null.to_owned(),
         rank => rank.to_string(),
     }
 }
@@ -23,7 +101,7 @@ pub(super) fn rank_name(rank: i32) -> String {
 /// A wrong tag as users write it.
 pub(super) fn tag_name(tag: i32) -> String {
     match tag {
-        ANY_TAG => "ANY_TAG is only for receives".to_owned(),
+        ANY_TAG => format!("{} is only for receives", words().any_tag),
         tag => format!("{tag} is negative"),
     }
 }
@@ -53,6 +131,14 @@ pub(super) fn counter_remedy(number: u16) -> String {
         number => format!(
             "use one from 0 up and below {number}, the window's info mpi_assert_max_num_notify"
         ),
+    }
+}
+
+/// The call that makes windows of a flavor.
+pub(super) fn flavor_call(flavor: Flavor) -> &'static str {
+    match language() {
+        Language::Rust => flavor.call(),
+        Language::C => flavor.mpi_call(),
     }
 }
 

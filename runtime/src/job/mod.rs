@@ -28,6 +28,7 @@ use tracing::level_filters::LevelFilter;
 
 use self::exchange::Exchange;
 use crate::hosts::Hosts;
+use crate::program::{Language, language};
 pub use activity::Activity;
 pub use secret::Secret;
 #[cfg(test)]
@@ -114,6 +115,17 @@ pub enum OnDeath {
     Report,
 }
 
+/// The remedy where this build has no link between hosts.
+fn network_remedy() -> &'static str {
+    match language() {
+        Language::Rust => {
+            "build the program with the cargo feature `fabric`, longshore = { ..., features = [\"fabric\"] }, \
+             which needs libfabric (ci/libfabric installs it)"
+        }
+        Language::C => "install a Longshore that was built with libfabric",
+    }
+}
+
 /// The reason why a process can't join its job.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -154,8 +166,8 @@ pub enum Error {
     Thread(#[source] io::Error),
     /// Ranks are on several hosts, but this build has no link between hosts.
     #[error(
-        "rank {rank} and rank {other} run on different hosts: build the program with the cargo feature `fabric`, \
-         longshore = {{ ..., features = [\"fabric\"] }}, which needs libfabric (ci/libfabric installs it), or start all ranks on one"
+        "rank {rank} and rank {other} run on different hosts: {}, or start all ranks on one",
+        network_remedy()
     )]
     SeveralHosts {
         /// The rank that reports the error.

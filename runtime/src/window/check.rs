@@ -10,7 +10,7 @@ use super::operation::{Action, Checked, Holders, Operand, Operation, Side};
 use super::parts::Parts;
 use super::peers::Target;
 use crate::engine::{Policy, check_counter, reach};
-use crate::error::{Error, ErrorKind, Result, excerpt, locale_target};
+use crate::error::{Error, ErrorKind, Result, excerpt, locale_target, type_excerpt};
 use crate::memory::Keeper;
 use crate::origin::Elementwise;
 use crate::sequence::{Items, differ};
@@ -144,7 +144,7 @@ fn check_single(operation: &Operation<'_>) -> Result<()> {
     match is_predefined {
         true => Ok(()),
         false => {
-            let datatype = excerpt(own.datatype());
+            let datatype = type_excerpt(own.datatype());
             Err(ErrorKind::NotPredefined { call: operation.action.call(), datatype }.into())
         }
     }

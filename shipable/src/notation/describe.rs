@@ -238,7 +238,7 @@ fn word(order: Order) -> &'static str {
 }
 
 /// The MPI call that makes a type with this combiner.
-fn call(combiner: Combiner) -> &'static str {
+pub(super) fn call(combiner: Combiner) -> &'static str {
     match combiner {
         Combiner::Named => "named",
         Combiner::Dup => "MPI_Type_dup",

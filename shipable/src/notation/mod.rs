@@ -66,6 +66,7 @@
 //! **Describing** ([`Datatype::describe`](crate::Datatype::describe)) is for people: it uses MPI's
 //! names, one line for each part.
 
+mod calls;
 mod classes;
 mod describe;
 mod parse;
@@ -74,5 +75,6 @@ mod print;
 
 pub use crate::error::{ParseError, ParseProblem};
 pub use crate::limits::{MAX_LIST, MAX_TEXT};
+pub use calls::Calls;
 pub use describe::Description;
 pub use parse::parse;

@@ -214,7 +214,8 @@ pub fn check_swap(leaf: Leaf) -> Result<()> {
         call: "compare_and_swap",
         class: Class::Type,
         problem: format!(
-            "{leaf} is {}: use an integer, a logical, MPI_AINT, MPI_COUNT, MPI_OFFSET or MPI_BYTE",
+            "{} is {}: use an integer, a logical, MPI_AINT, MPI_COUNT, MPI_OFFSET or MPI_BYTE",
+            leaf.mpi_name(),
             group.name()
         ),
     })

@@ -1,8 +1,6 @@
-/* A circle of receives: the watchdog's report and the error that ends the job name the program's
-   lines. */
-// run: -n 2 --watchdog 0.5 --timeout 1.5 --stacks=off
-// says: (tag 7, at runtime/abi/tests/texts/hang.c:13:
-// says: MPI_Recv at runtime/abi/tests/texts/hang.c:13:
+/* A circle of receives: the watchdog's report names the program's lines. */
+// run: -n 2 --watchdog 2 --timeout 3 --stacks=off
+// says: (tag 7, at runtime/abi/tests/texts/hang.c:11:
 // never: .rs:
 #include <mpi.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@ use shipable::reduce::Op;
 use super::Core;
 use crate::check::Caller;
 use crate::engine::{Ticket, reach};
-use crate::error::{Error, ErrorKind, Result, excerpt};
+use crate::error::{Error, ErrorKind, Result, type_excerpt};
 use crate::job::Activity;
 use crate::memory::{Keeper, Span, zeroed};
 use crate::origin::What;
@@ -278,7 +278,7 @@ impl Core {
         let ticket = lane.ticket.clone();
         let room = ticket.room().span::<T>().ok_or_else(|| {
             // Rule 21: there is room for each predefined type.
-            let datatype = excerpt(datatype.datatype());
+            let datatype = type_excerpt(datatype.datatype());
             place(ErrorKind::NotPredefined { call, datatype }.into())
         })?;
         let what = What::Slice { count: 1, element: ElementType::of::<T>() };
