@@ -396,6 +396,23 @@ impl Rank {
         check.map_or_else(Vec::new, |check| check.texts().to_vec())
     }
 
+    /// Under `--check`, reports a fault that an interface in another language has found, if `text`
+    /// finds one. Those of one `kind` are reported once.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// rank.report("info no_lock", || Some("check: no_locks?\n".to_owned()));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    #[doc(hidden)]
+    pub fn report(&self, kind: &str, text: impl FnOnce() -> Option<String>) {
+        let Some(text) = self.process.checks().then(text).flatten() else { return };
+        if let Some(check) = self.process.engine().state().check() {
+            check.tell(kind.to_owned(), || text);
+        }
+    }
+
     /// Starts to record the frames that this rank sends and receives, or stops and drops the
     /// records.
     ///

@@ -101,6 +101,11 @@ impl Errhandler {
             Action::Fatal | Action::Abort => {
                 let rank = state::get().map(|state| state.rank().world().rank());
                 let rank = rank.map_or(String::new(), |rank| format!("rank {rank}: "));
+                // The checker has printed its report once, for all ranks.
+                let message = match message.split_once(":\ncheck: ") {
+                    Some((what, _)) => format!("{what}: --check's report says where"),
+                    None => message.to_owned(),
+                };
                 let at = line::of_call().map_or(String::new(), |line| format!(" at {line}"));
                 state::say(&format!(
                     "longshore: {rank}{call}{at} failed, and its error handler ends the job\n\

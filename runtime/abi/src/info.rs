@@ -9,6 +9,7 @@ use crate::arg::Chars;
 use crate::constants::{INFO_ENV, INFO_NULL, MAX_INFO_KEY, MAX_INFO_VAL};
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind, Object, insert, remove};
+use crate::hint;
 use crate::lock::lock;
 
 /// Keys and their values, in the order of their setting.
@@ -126,6 +127,7 @@ pub fn info_set(info: &Info, key: &str, value: &str) -> Result<()> {
         return Err(Fault::new(Class::InfoValue, what));
     }
     set(&mut lock(&info.pairs), key, value);
+    hint::report(key);
     Ok(())
 }
 

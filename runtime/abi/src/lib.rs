@@ -54,6 +54,7 @@ mod foreign;
 mod general;
 mod graph;
 mod group;
+mod hint;
 mod info;
 mod integer;
 mod intercommunicator;

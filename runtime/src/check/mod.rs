@@ -1,5 +1,5 @@
 //! The checks of `--check`: a rank records the accesses to its windows and reports violations of
-//! rules 7, 8, 9, 22, 23 and 30.
+//! rules 7, 8, 9, 14, 22, 23 and 30.
 //!
 //! - Conflicting accesses ([`history`]) are found at the target. The bytes of an access come from
 //!   its form ([`footprint`]). Vector clocks ([`clock`]) decide whether one access is ordered
@@ -9,6 +9,7 @@
 //!   ones are reported even if they did no harm in this run.
 //! - Before a collective call, its ranks announce it to each other ([`order`]).
 //! - The asserts of starts are compared with those of the matching posts.
+//! - Items that aren't [aligned](alignment) to their type are reported at the origin.
 //!
 //! Under `--check` all operations travel by message, so the target sees them. Without it, the cost
 //! is one test of an `Option`, in places that involve the engine anyway.
@@ -17,6 +18,7 @@
 //! steps of a comparison, and the reports. The summary counts what exceeded them. Beyond a limit a
 //! conflict may go unseen, but no report is ever wrong.
 
+pub(crate) mod alignment;
 pub(crate) mod circle;
 pub(crate) mod clock;
 pub(crate) mod footprint;

@@ -169,6 +169,10 @@ impl Communicator {
                     check.tell(kind, || text.clone());
                 }
                 if rule == 8 {
+                    drop(engine);
+                    // The first rank that gets the error may end the job: not before the report.
+                    let told = self.announcing(window);
+                    finish(told.allgather_values_within(&true, longest(process.me().size)))?;
                     return Err(ErrorKind::OutOfOrder(text).into());
                 }
             }

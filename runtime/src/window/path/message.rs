@@ -5,9 +5,13 @@
 
 use std::sync::Arc;
 
+use shipable::Leaf;
+
 use super::{Progress, mailbox};
+use crate::check::alignment::Placed;
 use crate::engine::{BY_NUMBER, Fetch, Measures, Outgoing, Purpose, Source, Ticket};
 use crate::error::{Result, conversion};
+use crate::flavor::Flavor;
 use crate::memory::{Keeper, Lease, Span};
 use crate::types::{TargetType, Type};
 use crate::window::flight::Pace;
@@ -21,6 +25,36 @@ use crate::wire::{Header, Kind};
 /// An answer of at most this many bytes comes in one frame: no link has a shorter limit.
 const SHORT: u64 = 512;
 
+/// Under `--check`, reports an operation whose items aren't aligned at the target. A dynamic window
+/// has no unit that could be wrong.
+#[cold]
+fn check_alignment(parts: &Parts, checked: &Checked<'_>) -> Result<()> {
+    let Checked { action, target, target_type, displacement, .. } = *checked;
+    let (Some(Leaf::Basic(item)), false) =
+        (target_type.single_leaf(), parts.memory().flavor() == Flavor::Dynamic)
+    else {
+        return Ok(());
+    };
+    let bounds = target_type.bounds_on(&target.architecture)?;
+    let placed = Placed {
+        call: action.call(),
+        line: parts.checking().caller(),
+        ranks: (parts.process().me().rank, target.peer),
+        window: parts.id(),
+        item: item.mpi_name(),
+        displacement,
+        unit: target.measures.unit,
+        align: bounds.align,
+        extent: bounds.extent(),
+    };
+    if let Some((kind, text)) = placed.report() {
+        if let Some(check) = parts.process().engine().state().check() {
+            check.tell(kind, || text);
+        }
+    }
+    Ok(())
+}
+
 /// Hands an operation to the engine.
 pub(super) fn carry_out(
     parts: &Parts,
@@ -29,6 +63,9 @@ pub(super) fn carry_out(
 ) -> Result<Progress> {
     let Checked { action, target, count, target_type, displacement, bytes, notify, .. } = checked;
     let (process, kind) = (parts.process(), action.kind());
+    if process.checks() {
+        check_alignment(parts, &checked)?;
+    }
     let (length, source) = source(parts, action, checked.origin, checked.compare)?;
     let is_moot = |length| length == 0 && notify.is_none();
     if kind == Kind::Put && is_moot(length) {
