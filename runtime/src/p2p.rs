@@ -454,7 +454,8 @@ impl Awaited {
 
     fn describe(self, state: &State) -> String {
         let tag = self.tag.map_or("any tag".to_owned(), |tag| format!("tag {tag}"));
-        let mut text = format!("{tag}, at {}", Line::of(self.caller));
+        let at = Line::of_waiting(self.caller).map(|line| format!(", at {line}"));
+        let mut text = tag + &at.unwrap_or_default();
         if let Some(context) = self.unmatched {
             text += &format!("; {}", state.describe_unmatched(context));
         }

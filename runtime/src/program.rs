@@ -5,6 +5,7 @@
 //! or checked, the interface is asked for the program's line. That takes a walk up the stack, so it
 //! must be asked within the call.
 
+use std::cell::Cell;
 use std::fmt;
 use std::panic::Location;
 use std::sync::OnceLock;
@@ -61,6 +62,24 @@ impl Interface {
     }
 }
 
+thread_local! {
+    /// The program's line whose call this thread has waited in for long.
+    static WAITING: Cell<Option<&'static SourceLine>> = const { Cell::new(None) };
+}
+
+/// This thread has waited in its call for long. The program's line is looked for now, since an
+/// interpreter may have to be waited for, which mustn't be where the engine is locked.
+pub(crate) fn lingers() {
+    if WAITING.get().is_none() {
+        WAITING.set(INTERFACE.get().and_then(|interface| (interface.line)()));
+    }
+}
+
+/// The call in which this thread waited has ended.
+pub(crate) fn has_waited() {
+    WAITING.set(None);
+}
+
 /// The language of the program.
 pub(crate) fn language() -> Language {
     INTERFACE.get().map_or(Language::Rust, |interface| interface.language)
@@ -80,6 +99,14 @@ impl Line {
     #[inline]
     pub(crate) fn of(caller: Caller) -> Line {
         Line::Rust(caller).found()
+    }
+
+    /// The program's line of a call that this thread has waited in for long, if it is known.
+    pub(crate) fn of_waiting(caller: Caller) -> Option<Line> {
+        match INTERFACE.get() {
+            Some(_) => WAITING.get().map(Line::Program),
+            None => Some(Line::Rust(caller)),
+        }
     }
 
     /// The program's line, if this one is the interface's line of the current call.

@@ -1,9 +1,9 @@
 //! The line of a script in Python that has made a call.
 //!
 //! Python's own functions are looked up in the process, so that nothing depends on them. They are
-//! those of its stable interface since Python 3.9. A module may have released the interpreter's lock
-//! for the call, so the lock is taken again for the look. No lock of this library is held then
-//! that a thread waits for which has the interpreter's.
+//! those of its stable interface since Python 3.9. A module may have released the interpreter's
+//! lock for the call, so the lock is taken again for the look. Lines are looked for where no lock
+//! of the engine is held, so that no thread that has the interpreter's lock is waited for.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;

@@ -11,6 +11,7 @@ use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
 use crate::observe::{self, At};
+use crate::program;
 use crate::waiter::NAP;
 
 impl Process {
@@ -54,6 +55,7 @@ impl Process {
         if self.lingers.load(Ordering::Relaxed) {
             self.lingers.store(false, Ordering::Relaxed);
         }
+        program::has_waited();
         if served && self.waiter.leave() && self.engine().progress() {
             // There may be more frames: wakes the progress thread, which takes over.
             self.waiter.ring();
@@ -185,6 +187,7 @@ impl Process {
                 let asleep: &mut Instant = asleep.get_or_insert_with(Instant::now);
                 if asleep.elapsed() >= LINGER {
                     self.lingers.store(true, Ordering::Relaxed);
+                    program::lingers();
                 }
                 self.check_launcher();
                 self.check_circle(&mut circle)?;

@@ -8,7 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "support"))
-import mpi
+import mpi  # noqa: E402
 
 
 def store(win):

@@ -2,7 +2,7 @@
    The same displacement in a window of unit 8 is no fault. */
 // run: -n 2 --check
 // once: check: rule 14, window 1 of rank 0: an item that isn't aligned to its type
-// says: check:   put by rank 1 at runtime/abi/tests/texts/unit.c:24:9: MPI_DOUBLE, aligned to 8 bytes, at byte 1
+// says: runtime/abi/tests/texts/unit.c:24:9: MPI_DOUBLE, aligned to 8 bytes, at byte 1
 // says: make the window with displacement unit 8, which makes it byte 8
 // never: window 2 of rank
 #include <mpi.h>

@@ -3,9 +3,11 @@
 // says: 1: MPI_COMM_NULL was passed: a communicator is needed
 // says: 2: MPI_INT is predefined: it can't be freed
 // says: 3: MPI_Type_vector(2, 1, 2, MPI_INT) isn't committed: call MPI_Type_commit first
-// says: 4: no rank 9 in a communicator or group of 1: use one from 0 up and below 1, or MPI_PROC_NULL
+// says: 4: no rank 9 in a communicator or group of 1: use one from 0 up
+// says: and below 1, or MPI_PROC_NULL
 // says: 5: tag MPI_ANY_TAG is only for receives
-// says: 6: the signatures differ: 1 MPI_INT at the origin, 1 MPI_DOUBLE at the target: use MPI_INT at the target, or MPI_DOUBLE at the origin
+// says: 6: the signatures differ: 1 MPI_INT at the origin, 1 MPI_DOUBLE at the target:
+// says: use MPI_INT at the target, or MPI_DOUBLE at the origin
 // says: 7: a predefined operation: MPI_BXOR isn't defined on MPI_DOUBLE, a floating-point type
 // says: 8: lock type 77 doesn't exist: use MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE
 // says: 9: MPI_Type_create_struct(2, {1, 1}, {0, 8}, {MPI_INT, MPI_DOUBLE})
