@@ -34,6 +34,7 @@ use crate::job::Activity;
 use crate::memory::{Exposed, Span};
 use crate::object::Card;
 use crate::observe::EpochKind;
+use crate::program::Line;
 use crate::route::Route;
 
 /// The errors of an epoch: of its body, which is the one that the call returns, and of its closing
@@ -315,7 +316,7 @@ impl Core {
             let excuses = told.iter().all(|(_, excuses)| *excuses);
             let (info, difference) = Info::agree(&infos, excuses)?;
             if let Some(text) = difference.filter(|_| parts.peers().rank() == 0) {
-                report(process, id, &text, &site(Some(caller)));
+                report(process, id, &text, &site(Some(Line::of(caller))));
             }
             parts.set_info(parts.info().changed_to(&info));
             parts.checking().set_same_op(info.accumulate_ops == AccumulateOps::SameOp);

@@ -13,6 +13,7 @@ use crate::control::Control;
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::memory::Registered;
+use crate::program::Line;
 use crate::window::core::Core;
 use crate::window::info::Info;
 use crate::window::promise::report;
@@ -59,7 +60,7 @@ pub(super) fn agree(
     let (info, broken) = compare(&offers, group)?;
     let window = offers.first().map_or(0, |offer| offer.number);
     for text in broken.iter().filter(|_| communicator.rank() == 0) {
-        report(process, window, text, &site(Some(caller)));
+        report(process, window, text, &site(Some(Line::of(caller))));
     }
     let built = build(communicator, window, contribution, registered, &offers, &info);
     // A large job's offers take more memory than its window. All ranks meet next.
