@@ -227,6 +227,10 @@ impl Client {
     /// Reads the next reply. A reply to another command is an error.
     fn line(&mut self, expected: &str) -> io::Result<Zeroizing<String>> {
         let line = self.stream.next()?;
+        // The reply to another process, which has begun at the same time.
+        if word(&line, "msg") == Some(ALREADY) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, unexpected(&line)));
+        }
         if word(&line, "cmd") != Some(expected) {
             return Err(unexpected(&line));
         }
@@ -372,7 +376,7 @@ mod tests {
     #[test]
     fn a_second_process_of_a_rank_is_refused_as_such() {
         const AGAIN: &str = "cmd=response_to_init pmi_version=1 rc=-1 msg=initialized_already\n";
-        for reply in [AGAIN, STORE] {
+        for reply in [AGAIN, STORE, &format!("{INIT}{AGAIN}")] {
             let (ours, theirs) = UnixStream::pair().unwrap();
             (&theirs).write_all(reply.as_bytes()).unwrap();
             let error = Client::open(ours.into()).unwrap_err();
