@@ -88,6 +88,11 @@ impl Exposed {
         Ok(Exposed { span, owner: Owner::User(Box::new(held)) })
     }
 
+    /// Memory in the segment that belongs to `keeper`.
+    pub(crate) fn kept(span: Span, keeper: Arc<dyn Any + Send + Sync>) -> Exposed {
+        Exposed { span, owner: Owner::Placed { held: Box::new(()), _keeper: keeper } }
+    }
+
     /// Keeps the allocation that the user's memory is.
     pub(crate) fn placed_in(self, keeper: Arc<dyn Any + Send + Sync>) -> Exposed {
         let owner = match self.owner {

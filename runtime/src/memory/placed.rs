@@ -30,6 +30,11 @@ impl Placed {
         self.memory.span()
     }
 
+    /// Where its first byte lies in the segment.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// Where this memory lies in the segment, if all of it is in the allocation.
     fn offset_of(&self, memory: Span) -> Option<u64> {
         let own = self.span();

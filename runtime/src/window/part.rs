@@ -11,13 +11,13 @@ use super::info::Alignment;
 use crate::memory::Exposed;
 
 /// The bytes of a cache line on most processors.
-const LINE: u64 = 64;
+pub(super) const LINE: u64 = 64;
 
 /// The number of different offsets, all within a page.
 const LEADS: u64 = 32;
 
 /// The shortest memory with an offset: all lines of shorter memory fit into a cache.
-const LONG: u64 = 16 << 10;
+pub(super) const LONG: u64 = 16 << 10;
 
 /// A part of the segment that is a rank's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

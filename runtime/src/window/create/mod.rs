@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::core::Core;
 use super::directory::Directory;
 use super::info::{Alignment, Info, check};
-use super::part::{Part, lead};
+use super::part::{LINE, LONG, Part, lead};
 use crate::communicator::{Call, Communicator};
 use crate::engine::Measures;
 use crate::error::{ErrorKind, Result};
@@ -59,13 +59,24 @@ pub(super) fn allocate(
     let contribute = || {
         let (size, unit) = check(size, unit, pointer(communicator))?;
         let lead = lead(size, communicator.rank() as u32, info.minimum_memory_alignment);
-        let part = Part::allocate(segment, size, lead)?;
-        // It may be more than this process can map.
-        let exposed = part.map(segment).inspect_err(|_| {
-            let _ = segment.free(part.range());
-        })?;
+        let alignment = u64::from(info.minimum_memory_alignment.bytes());
+        let is_short = lead == 0 && size < LONG && alignment <= LINE;
+        let (part, exposed) = match is_short {
+            true => {
+                let piece = Arc::new(piece(communicator.process(), size)?);
+                (Part { offset: piece.offset(), len: size }, Exposed::kept(piece.span(), piece))
+            }
+            false => {
+                let part = Part::allocate(segment, size, lead)?;
+                // It may be more than this process can map.
+                let exposed = part.map(segment).inspect_err(|_| {
+                    let _ = segment.free(part.range());
+                })?;
+                (part, exposed)
+            }
+        };
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
-        Ok(Contribution { ground, measures, part: Some(part), placed: false, pointed: false })
+        Ok(Contribution { ground, measures, part: Some(part), placed: is_short, pointed: false })
     };
     open(communicator, Flavor::Allocate, contribute, info)
 }
@@ -140,14 +151,8 @@ pub(super) fn find_pointed(process: &Process, exposed: Exposed) -> (Exposed, Opt
 /// Memory in the segment, outside of any window.
 pub(super) fn place(process: &Process, len: u64) -> Result<Arc<Placed>> {
     let (segment, len) = (process.segment(), len.max(1));
-    if lead(len, process.me().rank, Alignment::default()) == 0 {
-        let range = segment.allocate_piece(len)?;
-        let memory = segment.map(range).map(|mapping| Exposed::allocated(mapping, 0, len));
-        let memory = memory.inspect_err(|_| {
-            // There is an error to return already.
-            let _ = segment.free(range);
-        })?;
-        let placed = Arc::new(Placed::new(segment, range, range.offset, memory));
+    if len < LONG {
+        let placed = Arc::new(piece(process, len)?);
         process.places().add(&placed);
         return Ok(placed);
     }
@@ -159,6 +164,18 @@ pub(super) fn place(process: &Process, len: u64) -> Result<Arc<Placed>> {
     let placed = Arc::new(Placed::new(segment, part.range(), part.offset, memory));
     process.places().add(&placed);
     Ok(placed)
+}
+
+/// Short memory in the segment, which shares pages with other such memory of this process.
+fn piece(process: &Process, len: u64) -> Result<Placed> {
+    let segment = process.segment();
+    let range = segment.allocate_piece(len)?;
+    let memory = segment.map(range).map(|mapping| Exposed::allocated(mapping, 0, len));
+    let memory = memory.inspect_err(|_| {
+        // There is an error to return already.
+        let _ = segment.free(range);
+    })?;
+    Ok(Placed::new(segment, range, range.offset, memory))
 }
 
 /// Memory is attached to the window later.

@@ -1,0 +1,100 @@
+/* Many of a thing at once: pieces of MPI_Alloc_mem, windows, and attachments of a dynamic window.
+   They share mappings of the segment, of which a process may have some 65,000. An argument is
+   another number of each: ci/steps/many runs it with 100,000. */
+#include "check.h"
+
+/* The mappings of the segment that this process has. */
+static long mappings(void) {
+  char line[4096];
+  long found = 0;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  while (maps && fgets(line, sizeof line, maps)) found += strstr(line, "memfd:longshore") != 0;
+  if (maps) fclose(maps);
+  return found;
+}
+
+/* Ends the job if the second half took much longer than the first. */
+static void is_linear(const char *what, double first, double whole) {
+  if (!me) printf("%s: %.2f s\n", what, whole);
+  if (whole - first > 4 * first + 1) {
+    fprintf(stderr, "%s: half took %.2f s and the rest %.2f s\n", what, first, whole - first);
+    MPI_Abort(MPI_COMM_WORLD, 99);
+  }
+}
+
+static void pieces(int n) {
+  int **all = malloc(n * sizeof *all);
+  long before = mappings();
+  double start = MPI_Wtime(), half = 0;
+  for (int i = 0; i < n; i++) {
+    if (i == n / 2) half = MPI_Wtime() - start;
+    OK(MPI_Alloc_mem(100, MPI_INFO_NULL, &all[i]));
+    for (int j = 0; j < 25; j++) all[i][j] = i + j;
+  }
+  is_linear("pieces", half, MPI_Wtime() - start);
+  CHECK(mappings() - before < 20 + n / 100);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < 25; j++) CHECK(all[i][j] == i + j);
+  for (int i = 0; i < n; i++) OK(MPI_Free_mem(all[i]));
+  free(all);
+}
+
+/* Windows without memory, over memory of the program, and with memory in the segment. */
+static void windows(int n) {
+  MPI_Win *all = malloc(n * sizeof *all);
+  int *memory = calloc(n, sizeof *memory), next = (me + 1) % size, before = (me + size - 1) % size;
+  int **base = malloc(n * sizeof *base);
+  long mapped = mappings();
+  double start = MPI_Wtime(), half = 0;
+  for (int i = 0; i < n; i++) {
+    if (i == n / 2) half = MPI_Wtime() - start;
+    base[i] = &memory[i];
+    switch (i % 3) {
+      case 0: OK(MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &all[i])); break;
+      case 1: OK(MPI_Win_create(&memory[i], sizeof(int), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &all[i])); break;
+      default: OK(MPI_Win_allocate(sizeof(int), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base[i], &all[i])); *base[i] = 0;
+    }
+  }
+  is_linear("windows", half, MPI_Wtime() - start);
+  CHECK(mappings() - mapped < 60 + n / 10);
+  for (int i = n - 3; i < n; i++) {
+    int value = 1000 * me + i;
+    OK(MPI_Win_fence(0, all[i]));
+    if (i % 3) OK(MPI_Put(&value, 1, MPI_INT, next, 0, 1, MPI_INT, all[i]));
+    OK(MPI_Win_fence(0, all[i]));
+    CHECK(i % 3 == 0 || *base[i] == 1000 * before + i);
+  }
+  for (int i = 0; i < n; i++) OK(MPI_Win_free(&all[i]));
+  free(base), free(memory), free(all);
+}
+
+static void attachments(int n) {
+  MPI_Win win;
+  char *memory = malloc(64 * (size_t)n);
+  OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+  OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+  double start = MPI_Wtime(), half = 0;
+  for (int i = 0; i < n; i++) {
+    if (i == n / 2) half = MPI_Wtime() - start;
+    /* Descending addresses, each attachment before all others. */
+    OK(MPI_Win_attach(win, memory + 64 * (size_t)(n - 1 - i), 32));
+  }
+  is_linear("attachments", half, MPI_Wtime() - start);
+  FAILS(MPI_ERR_RMA_ATTACH, MPI_Win_attach(win, memory + 16, 64));
+  for (int i = 0; i < n; i++) OK(MPI_Win_detach(win, memory + 64 * (size_t)i));
+  OK(MPI_Win_free(&win));
+  free(memory);
+}
+
+int main(int argc, char **argv) {
+  begin(&argc, &argv);
+  int n = argc > 1 ? atoi(argv[1]) : 0;
+  pieces(n ? n : 20000);
+  windows(n ? n : size < 3 ? 600 : 60);
+  attachments(n ? n : 10000);
+  /* The allocator of the program has mappings left. */
+  char *large = malloc(64 << 20);
+  CHECK(large);
+  free(large);
+  return end();
+}
