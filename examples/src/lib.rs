@@ -30,11 +30,11 @@ use longshore::Rank;
 /// The examples that the demo runs, in its order. It leaves out `imbalance`, which takes its time.
 /// [`TABLE`] takes a file, [`TELEMETRY`] options.
 pub const NAMES: [&str; 12] = [
+    "overflow",
+    "foreign",
     "halo",
     "stencil",
     "records",
-    "foreign",
-    "overflow",
     "packed",
     "object",
     "hashtable",
@@ -43,6 +43,35 @@ pub const NAMES: [&str; 12] = [
     TABLE,
     TELEMETRY,
 ];
+
+/// A sentence of what an example of [`NAMES`] shows. Empty for another name.
+pub fn shows(name: &str) -> &'static str {
+    match name {
+        "overflow" => {
+            "A value that doesn't fit at the target is refused by name, and the job goes on."
+        }
+        "foreign" => {
+            "Only its owner knows a layout with byte offsets, so the owner sends the type to the origin."
+        }
+        "halo" => "One portable column type fills the halos of neighbours of any byte order.",
+        "stencil" => {
+            "Neighbours synchronise with each other only, by post, start, complete and wait."
+        }
+        "records" => "A derived struct reaches ranks that lay it out with other sizes and gaps.",
+        "packed" => "Packed values are read by ranks of all representations.",
+        "object" => {
+            "A file says in which representation and type its data are, and any rank reads it."
+        }
+        "hashtable" => "Compare-and-swap and accumulate work between byte orders.",
+        "stealing" => "Fetch-and-op hands out each task once, whatever the speed of the ranks.",
+        "histogram" => "Like ranks read each other's memory; unlike ones add by accumulate.",
+        TABLE => "Columns of one rank become records of another, by types that the owner has sent.",
+        TELEMETRY => {
+            "A steady stream of records with notified puts, and commands by compare-and-swap."
+        }
+        _ => "",
+    }
+}
 
 /// The example that reads a CSV of shipments. The program `make-shipments` writes such a file.
 pub const TABLE: &str = "table";

@@ -2,7 +2,8 @@
 //! the wire, and memories side by side.
 //!
 //! Every call is collective, and one rank prints, so the output of different ranks doesn't mix.
-//! Frames and memories are printed only if `LONGSHORE_SHOW` is set. The demo sets it.
+//! Frames are printed only if `LONGSHORE_SHOW` is set, and their bytes and memories only if it is
+//! `hex`. The demo sets it.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -27,6 +28,7 @@ pub struct Show<'a> {
     rank: &'a Rank,
     world: &'a Communicator,
     details: bool,
+    hex: bool,
     colour: bool,
 }
 
@@ -38,6 +40,7 @@ impl<'a> Show<'a> {
             rank,
             world: rank.world(),
             details: set("LONGSHORE_SHOW"),
+            hex: std::env::var_os("LONGSHORE_SHOW").is_some_and(|value| value == "hex"),
             colour: set("LONGSHORE_COLOUR"),
         };
         rank.tap(show.details);
@@ -119,7 +122,7 @@ impl<'a> Show<'a> {
             for frame in self.rank.tapped().iter().filter(|frame| frame.peer as i32 != origin) {
                 let Some(description) = wire::describe(&frame.bytes) else { continue };
                 has_more |= description.kind == Kind::More && frame.direction == Direction::Sent;
-                if let Some(summary) = summary(frame, &description) {
+                if let Some(summary) = summary(frame, &description, self.hex) {
                     let arrow = if frame.direction == Direction::Sent { "->" } else { "<-" };
                     lines += &format!("  wire    {origin} {arrow} {}  {summary}\n", frame.peer);
                 }
@@ -143,7 +146,7 @@ impl<'a> Show<'a> {
         (origin, read): (i32, &[u8]),
         (target, before, written): (i32, &[u8], &[u8]),
     ) -> Result<(), Box<dyn Error>> {
-        if !self.details {
+        if !self.hex {
             return Ok(());
         }
         let architecture = self.rank.architecture().to_string();
@@ -193,8 +196,10 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The lines on a frame that matters to the reader: a form or an operation that was sent, or a
-/// refusal that was received. `None` for any other frame.
-fn summary(frame: &Tapped, description: &Description) -> Option<String> {
+/// refusal that was received. `None` for any other frame. With `with_bytes`, bytes of the frame
+/// follow in hexadecimal.
+fn summary(frame: &Tapped, description: &Description, with_bytes: bool) -> Option<String> {
+    let bytes = |text: String| if with_bytes { format!("\n{INDENT}{text}") } else { String::new() };
     let text = description.text.as_deref().unwrap_or_default();
     match (description.kind, frame.direction) {
         (Kind::Define, Direction::Sent) => {
@@ -205,10 +210,11 @@ fn summary(frame: &Tapped, description: &Description) -> Option<String> {
             let shown = hex(&form[..form.len().min(24)]);
             let more = if form.len() > 24 { " ..." } else { "" };
             Some(format!(
-                "form {}, tag {:02x} ({tag}), {} bytes: {program}\n{INDENT}{shown}{more}",
+                "form {}, tag {:02x} ({tag}), {} bytes: {program}{}",
                 description.form?,
                 form.first()?,
-                description.payload
+                description.payload,
+                bytes(format!("{shown}{more}"))
             ))
         }
         (Kind::Put | Kind::Get, Direction::Sent) => {
@@ -217,13 +223,16 @@ fn summary(frame: &Tapped, description: &Description) -> Option<String> {
             let id = description.form_at.as_ref()?;
             Some(format!(
                 "{verb} {} bytes after a header of {}: {count} x form {} at displacement \
-                 {displacement}\n{INDENT}bytes {} to {} name the form: {}",
+                 {displacement}{}",
                 description.stream?,
                 description.header,
                 description.form?,
-                id.start,
-                id.end - 1,
-                hex(frame.bytes.get(id.clone())?)
+                bytes(format!(
+                    "bytes {} to {} name the form: {}",
+                    id.start,
+                    id.end - 1,
+                    hex(frame.bytes.get(id.clone())?)
+                ))
             ))
         }
         (Kind::Refuse, Direction::Received) => Some(format!("refused: {text}")),

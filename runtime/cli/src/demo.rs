@@ -11,7 +11,8 @@ use std::process::ExitCode;
 use longshore::launcher::{self, Control, Job, Part};
 use longshore_benches::scratch::Scratch;
 use longshore_examples::shipments::Shipments;
-use longshore_examples::{NAMES, TABLE};
+use longshore_examples::{NAMES, TABLE, shows};
+use shipable::Architecture;
 
 use crate::representation::Representations;
 use real::Process;
@@ -19,8 +20,9 @@ use real::Process;
 /// Runs the examples on ranks of different architectures and shows the frames that cross the wire
 ///
 /// Each example is a job of its own: separate processes that put into each other's windows through
-/// shared memory. It prints the frames that were sent, decoded, and the memory on both sides; dots
-/// stand for bytes that the operation did not touch. Exit status 1 if any check fails.
+/// shared memory. It prints the frames that were sent, decoded. With --verbose it also prints their
+/// bytes and the memory on both sides in hexadecimal, where `··` stands for a byte that the operation
+/// did not write. Exit status 1 if any check fails.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -35,6 +37,9 @@ pub struct Arguments {
     /// Real processes instead of emulated representations, where `ci/cross` has built the examples
     #[arg(long)]
     real: bool,
+    /// Also the bytes of frames and memories, in hexadecimal
+    #[arg(short, long)]
+    verbose: bool,
     /// Number of rows of the CSV for the table example
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     rows: usize,
@@ -46,7 +51,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   longshore demo                                            all examples
-  longshore demo halo records                               two of them
+  longshore demo overflow foreign --verbose                 two of them, with the bytes
   longshore demo halo --arch native,sparc,win64,ppc64le     on other architectures
   longshore demo telemetry --real --arch native,aarch64,s390x,ppc    with real processes";
 
@@ -82,6 +87,10 @@ impl Example {
 pub fn main(arguments: Arguments) -> ExitCode {
     let all: Vec<String> = NAMES.map(str::to_owned).to_vec();
     let examples = if arguments.examples.is_empty() { &all } else { &arguments.examples };
+    if let Err(error) = crate::print(&arguments.headline()) {
+        eprintln!("longshore: {error}");
+        return ExitCode::FAILURE;
+    }
     let played = launcher::guarded("the launcher", |control| {
         let failed: Vec<_> = (examples.iter())
             .filter(|name| match play(name, &arguments, control) {
@@ -112,6 +121,40 @@ pub fn main(arguments: Arguments) -> ExitCode {
     }
 }
 
+impl Arguments {
+    /// What runs: the ranks, their machines, and what the marks of the output mean.
+    fn headline(&self) -> String {
+        let archs = &self.arch.0;
+        let machines = archs.iter().enumerate().map(|(rank, arch)| {
+            let what = match arch.as_str() {
+                "native" => format!("{}, this machine", Architecture::NATIVE.name()),
+                _ if self.real => arch.clone(),
+                _ => format!("{arch}, emulated here"),
+            };
+            format!("  rank {rank}: {what}\n")
+        });
+        let machines: String = machines.collect();
+        let emulated = match archs.iter().any(|arch| arch != "native") && !self.real {
+            true => {
+                "An emulated rank is a process of this machine whose memory is laid out as on the \
+                 other one:\nthe byte order, the sizes and the alignments of types. --real starts \
+                 programs of that machine.\n"
+            }
+            false => "",
+        };
+        let marks = match (self.verbose, crate::has_colours(&std::io::stdout())) {
+            (false, _) => "--verbose adds the bytes of frames and memories.\n",
+            (true, false) => {
+                "In memories in hexadecimal, ·· is a byte that the operation didn't write.\n"
+            }
+            (true, true) => {
+                "In memories in hexadecimal, a grey byte is one that the operation didn't write.\n"
+            }
+        };
+        format!("Each example is a job of {} ranks:\n{machines}{emulated}{marks}\n", archs.len())
+    }
+}
+
 /// The words by which this command runs an example.
 const CHOICE: usize = 2;
 
@@ -124,7 +167,9 @@ fn play(
     let input = if name == TABLE { Some(input(arguments.rows)?) } else { None };
     let mut words: Vec<OsString> = vec!["example".into(), name.into()];
     words.extend(input.iter().map(|input| input.0.clone().into()));
-    let mut environment: Vec<(OsString, OsString)> = vec![("LONGSHORE_SHOW".into(), "1".into())];
+    let mut environment: Vec<(OsString, OsString)> =
+        vec![("LONGSHORE_SHOW".into(), if arguments.verbose { "hex" } else { "1" }.into())];
+    crate::print(&format!("{name}: {}\n", shows(name)))?;
     if crate::has_colours(&std::io::stdout()) {
         environment.push(("LONGSHORE_COLOUR".into(), "1".into()));
     }

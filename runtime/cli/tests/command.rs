@@ -93,7 +93,7 @@ fn colours_can_be_forced_and_refused() {
 
 #[test]
 fn the_demo_shows_one_form_and_its_id_in_each_put_processes() {
-    let Output { status, stdout, stderr } = longshore(&["demo", "halo"], &[]);
+    let Output { status, stdout, stderr } = longshore(&["demo", "halo", "--verbose"], &[]);
     let shown = String::from_utf8(stdout).unwrap();
     assert!(status.success(), "{shown}{}", String::from_utf8_lossy(&stderr));
     let count = |text: &str| shown.matches(text).count();
@@ -101,4 +101,39 @@ fn the_demo_shows_one_form_and_its_id_in_each_put_processes() {
     assert_eq!(count(form), 1, "{shown}");
     assert_eq!(count("1 x form 1 at displacement 0\n"), 2, "{shown}");
     assert_eq!(count("bytes 24 to 31 name the form: 01 00 00 00 00 00 00 00\n"), 2, "{shown}");
+    assert_eq!(count("·· is a byte that the operation didn't write"), 1, "{shown}");
+}
+
+#[test]
+fn the_demo_says_what_runs_and_what_each_example_shows_processes() {
+    let demo = |words: &[&str]| {
+        let Output { status, stdout, stderr } = longshore(&[&["demo"], words].concat(), &[]);
+        let shown = String::from_utf8(stdout).unwrap();
+        assert!(status.success(), "{shown}{}", String::from_utf8_lossy(&stderr));
+        shown
+    };
+    let shown = demo(&["overflow"]);
+    let native = shipable::Architecture::NATIVE.name();
+    for line in [
+        "Each example is a job of 4 ranks:",
+        &format!("  rank 0: {native}, this machine"),
+        "  rank 1: s390x, emulated here",
+        "  rank 3: m68k, emulated here",
+        "overflow: A value that doesn't fit at the target is refused by name, and the job goes on.",
+        "1 of 1 examples passed",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
+    }
+    // Frames, but none of their bytes and no memories.
+    assert!(
+        shown.contains("  wire    0 -> 2  form 1, ") && !shown.contains("  memory  "),
+        "{shown}"
+    );
+    assert!(!shown.contains("··") && shown.contains("--verbose"), "{shown}");
+    let verbose = demo(&["overflow", "--verbose"]);
+    assert!(verbose.contains("  memory  rank 0") && verbose.contains("··"), "{verbose}");
+    assert_eq!(longshore_examples::NAMES[..2], ["overflow", "foreign"]);
+    for name in longshore_examples::NAMES {
+        assert!(!longshore_examples::shows(name).is_empty(), "{name}");
+    }
 }
