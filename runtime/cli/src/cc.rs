@@ -60,7 +60,7 @@ impl Language {
         }
     }
 
-    /// The words of the compiler: a program, and what a variable has after it, such as `ccache gcc`.
+    /// The words of the compiler: a program, and what a variable has after it (`ccache gcc`).
     fn compiler(self, variable: impl Fn(&str) -> Option<OsString>) -> Vec<OsString> {
         let (variables, usual) = match self {
             Language::C => (["LONGSHORE_CC", "MPICH_CC", "OMPI_CC"], "cc"),

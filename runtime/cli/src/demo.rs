@@ -21,8 +21,8 @@ use real::Process;
 ///
 /// Each example is a job of its own: separate processes that put into each other's windows through
 /// shared memory. It prints the frames that were sent, decoded. With --verbose it also prints their
-/// bytes and the memory on both sides in hexadecimal, where `··` stands for a byte that the operation
-/// did not write. Exit status 1 if any check fails.
+/// bytes and the memory on both sides in hexadecimal, where `··` stands for a byte that the
+/// operation did not write. Exit status 1 if any check fails.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {

@@ -16,9 +16,10 @@ use crate::mpiexec;
 /// Installs the command, the C interface, manual pages and completions
 ///
 /// Under PREFIX are afterwards: bin/longshore and, as names of it, mpicc, mpicxx, mpic++, mpiexec
-/// and mpirun, and mpifort, mpif90 and mpif77, which say what a program in Fortran can do; lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h,
-/// mpix.h and mpix_fint.h; and under share, manual pages, the completions of shells, and
-/// suppressions for valgrind. Files that are there are replaced.
+/// and mpirun, and mpifort, mpif90 and mpif77, which say what a program in Fortran can do;
+/// lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h, mpix.h and mpix_fint.h; and under
+/// share, manual pages, the completions of shells, and suppressions for valgrind. Files that are
+/// there are replaced.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
