@@ -362,10 +362,10 @@ impl Rank {
         Ok(buffer)
     }
 
-    /// Promises that one thread at a time makes calls, so that no thread can end the call of another
-    /// one, as programs below MPI_THREAD_MULTIPLE do (MPI-5.0 section 11.2.1). Under `--check`,
-    /// mismatches are then reported even if the process has other threads. `false` takes the
-    /// promise back.
+    /// Promises that one thread at a time makes calls, so that no thread can end the call of
+    /// another one, as programs below MPI_THREAD_MULTIPLE do (MPI-5.0 section 11.2.1). Under
+    /// `--check`, mismatches are then reported even if the process has other threads. `false` takes
+    /// the promise back.
     ///
     /// ```
     /// # let rank = longshore::init()?;

@@ -1,4 +1,5 @@
-//! The limit on a process's mappings. It is a program of its own, since other tests need mappings too.
+//! The limit on a process's mappings. It is a program of its own, since other tests need mappings
+//! too.
 
 use longshore_transport::Segment;
 

@@ -126,7 +126,7 @@ static void external(void) {
   real_back = value_back = 0;
   OK(MPI_Unpack_external_c("external32", buffer, 14, &position, &value_back, 1, MPI_INT));
   CHECK(position == 4 && value_back == 5);
-  /* Logicals of one width keep their bits: a .TRUE. that another compiler writes stays what it is. */
+  /* Logicals of one width keep their bits, so a .TRUE. of another compiler stays what it is. */
   int logical = -1, logical_back = 0;
   unsigned char truth = 5, truth_back = 0;
   at = 0;

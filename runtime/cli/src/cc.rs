@@ -6,8 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-
-use crate::install::prefix;
+use std::{env, io};
 
 /// Compiles programs in C for MPI, and links them
 #[derive(clap::Args)]
@@ -254,6 +253,24 @@ fn joined(option: &str, path: &Path) -> OsString {
     let mut word = OsString::from(option);
     word.push(PathBuf::from(path));
     word
+}
+
+/// The prefix under which this command is installed.
+///
+/// # Errors
+/// It isn't installed.
+fn prefix() -> io::Result<PathBuf> {
+    let program = env::current_exe()?;
+    let prefix = program.parent().and_then(Path::parent);
+    let prefix = prefix.filter(|prefix| prefix.join("include/mpi.h").exists());
+    prefix.map(Path::to_owned).ok_or_else(|| {
+        let what = format!(
+            "{} isn't installed, so there is no mpi.h for it: run `longshore install PREFIX`, and \
+             then PREFIX/bin/mpicc",
+            program.display()
+        );
+        io::Error::new(io::ErrorKind::NotFound, what)
+    })
 }
 
 #[cfg(test)]

@@ -73,24 +73,6 @@ pub fn main(arguments: Arguments) -> ExitCode {
     }
 }
 
-/// The prefix under which this command is installed.
-///
-/// # Errors
-/// It isn't installed.
-pub fn prefix() -> io::Result<PathBuf> {
-    let program = env::current_exe()?;
-    let prefix = program.parent().and_then(Path::parent);
-    let prefix = prefix.filter(|prefix| prefix.join("include/mpi.h").exists());
-    prefix.map(Path::to_owned).ok_or_else(|| {
-        let what = format!(
-            "{} isn't installed, so there is no mpi.h for it: run `longshore install PREFIX`, and \
-             then PREFIX/bin/mpicc",
-            program.display()
-        );
-        io::Error::new(io::ErrorKind::NotFound, what)
-    })
-}
-
 /// Installs everything under a folder that is there. `library` is that of the C interface; `None`
 /// is the one beside this command.
 ///

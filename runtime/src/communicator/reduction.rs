@@ -442,9 +442,9 @@ impl Communicator {
         }
     }
 
-    /// Combines the operands of lower ranks with those of higher ranks. The lower ranks' come first,
-    /// as the operands of an accumulate do. If one of them is an error, the result is the first
-    /// error.
+    /// Combines the operands of lower ranks with those of higher ranks. The lower ranks' come
+    /// first, as the operands of an accumulate do. If one of them is an error, the result is the
+    /// first error.
     pub(super) fn combined(
         &self,
         combining: &Combining<'_>,

@@ -81,9 +81,9 @@ impl Watchdog {
         self.next
     }
 
-    /// Compares the notes of all ranks with earlier ones and returns a report, without lines if none
-    /// is due. The note of a rank that has finalized or died is `None`.
-    /// `remarked` gives what a rank has added to its note.
+    /// Compares the notes of all ranks with earlier ones and returns a report, without lines if
+    /// none is due. The note of a rank that has finalized or died is `None`. `remarked` gives what
+    /// a rank has added to its note.
     pub(super) fn look(
         &mut self,
         now: Instant,

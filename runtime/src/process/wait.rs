@@ -352,7 +352,8 @@ impl Process {
         });
     }
 
-    /// Under `--check`: fails if this rank waits in a circle of ranks that nothing under way can end.
+    /// Under `--check`: fails if this rank waits in a circle of ranks that nothing under way can
+    /// end.
     fn check_circle(&self, seen: &mut Option<WaitCycle>) -> Result<()> {
         if self.checks() {
             self.note_thread();

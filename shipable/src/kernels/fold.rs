@@ -286,8 +286,8 @@ macro_rules! combine {
 }
 
 combine! {
-    // The operand is the first, as MPI_Reduce_local's `inbuf`: it is the result of a comparison that
-    // fails for a NaN, or for zeros of both signs.
+    // The operand is the first, as MPI_Reduce_local's `inbuf`: it is the result of a comparison
+    // that fails for a NaN, or for zeros of both signs.
     Max: |operand, current| if current > operand { current } else { operand };
     Min: |operand, current| if current < operand { current } else { operand };
     Sum: |operand, current| current.sum(operand);

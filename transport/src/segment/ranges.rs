@@ -47,8 +47,8 @@ impl Segment {
             if top.checked_add(len).is_some_and(|end| end <= size) {
                 return Ok(self.enter(Range { offset: top, len }, free, top + len));
             }
-            // 3. If there is no room left, find the first gap that is long enough. Invalid entries, written by a faulty peer,
-            //    only make gaps shorter.
+            // 3. If there is no room left, find the first gap that is long enough. Invalid entries,
+            //    written by a faulty peer, only make gaps shorter.
             let mut used: Vec<Range> = entries.iter().filter_map(RangeEntry::range).collect();
             used.sort_unstable();
             let top = used.last().map_or(heap, |last| last.offset + last.len);
