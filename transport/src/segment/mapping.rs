@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, SeekFrom};
@@ -28,7 +28,7 @@ unsafe impl Shared for crate::atomics::Le32 {}
 pub(super) const LEAST: u64 = 4096;
 
 /// The mappings of the segment that this process has.
-static MAPPED: AtomicU64 = AtomicU64::new(0);
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// A mapped part of the segment. Other processes may write it at any time, so it is a pointer with
 /// a length, never a slice. It is unmapped when dropped.
@@ -64,7 +64,7 @@ impl Mapping {
         let len = usize::try_from(range.len).ok().and_then(NonZeroUsize::new);
         let len = len.ok_or(SegmentError::Unmappable(range))?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        if MAPPED.fetch_add(1, Ordering::Relaxed) >= MemoryLimit::mappings() {
+        if MAPPED.fetch_add(1, Ordering::Relaxed) as u64 >= MemoryLimit::mappings() {
             MAPPED.fetch_sub(1, Ordering::Relaxed);
             let limit = MemoryLimit::of_mappings();
             return Err(SegmentError::NoMemory { bytes: range.len, limit });
