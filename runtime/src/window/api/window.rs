@@ -1,6 +1,7 @@
 //! Windows: memory that the ranks of a communicator open to each other (MPI-5.0 chapter 12).
 
 mod epochs;
+mod misplaced;
 
 use std::marker::PhantomData;
 

@@ -52,9 +52,6 @@ impl<M> Window<M> {
     /// 3. PROC_ABORTED if a rank died.
     #[track_caller]
     #[doc(alias = "MPI_Win_fence")]
-    // The compiler suggests this method where one of an epoch is called on a window.
-    #[doc(alias("put", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"))]
-    #[doc(alias("rput", "rget", "raccumulate", "rget_accumulate"))]
     pub fn fence<'env, R>(
         &'env mut self,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
@@ -270,8 +267,6 @@ impl<M> Window<M> {
     #[track_caller]
     #[doc(alias = "MPI_Win_lock_all")]
     #[doc(alias = "MPI_Win_unlock_all")]
-    // As with `put`: those of an epoch of locks.
-    #[doc(alias("flush", "flush_all", "flush_local", "flush_local_all"))]
     pub fn lock_all<'env, R>(
         &'env self,
         body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
