@@ -285,9 +285,31 @@ static void many(void) {
   free(memory);
 }
 
+/* Says that rank 1 makes no call from here on, and waits at rank 0 for that. */
+static void leave(volatile int *gone, int round) {
+  if (me == 1)
+    *gone = round;
+  while (me == 0 && size > 1 && *gone != round)
+    ;
+}
+
+/* A word that ranks 0 and 1 share. */
+static volatile int *shared_word(MPI_Win *win) {
+  MPI_Aint bytes;
+  int unit;
+  volatile int *own, *word;
+  OK(MPI_Win_allocate_shared(sizeof(int), 1, MPI_INFO_NULL, MPI_COMM_WORLD, (void *)&own, win));
+  OK(MPI_Win_shared_query(*win, size > 1, &bytes, &unit, (void *)&word));
+  *own = 0;
+  meet(*win);
+  return word;
+}
+
 /* Long puts and gets to a rank that makes no call: of one run, and of the blocks of a vector. */
 static void computing(void) {
   enum { BLOCK = 512, BLOCKS = 40 };
+  MPI_Win words;
+  volatile int *gone = shared_word(&words);
   long *memory = malloc(BYTES), *out = malloc(BYTES), *in = malloc(BYTES);
   volatile long *seen = memory;
   MPI_Datatype blocks;
@@ -297,6 +319,7 @@ static void computing(void) {
     memory[i] = -1, out[i] = i, in[i] = -1;
   MPI_Win win = create(memory, BYTES);
   meet(win);
+  leave(gone, 1);
   for (int round = 0; me == 0 && size > 1 && round < 3; round++) {
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win));
     OK(MPI_Put(out, 1, blocks, 1, 3, 1, blocks, win));
@@ -321,6 +344,7 @@ static void computing(void) {
     for (long i = 60000; i < COUNT; i++)
       CHECK(memory[i] == i - 60000);
   OK(MPI_Win_free(&win));
+  OK(MPI_Win_free(&words));
   OK(MPI_Type_free(&blocks));
   free(memory);
   free(out);
@@ -330,7 +354,8 @@ static void computing(void) {
 /* Attached memory, of the program's own and of MPI_Alloc_mem, of a rank that makes no call. Of the
    latter any operation reaches it. */
 static void attached(void) {
-  MPI_Win win;
+  MPI_Win win, words;
+  volatile int *gone = shared_word(&words);
   long *memory, *out = malloc(BYTES), *in = malloc(BYTES);
   for (long i = 0; i < COUNT; i++)
     out[i] = i;
@@ -348,6 +373,7 @@ static void attached(void) {
     OK(MPI_Get_address(memory, &place));
     OK(MPI_Bcast(&place, 1, MPI_AINT, size > 1, MPI_COMM_WORLD));
     meet(win);
+    leave(gone, 1 + allocates);
     if (me == 0 && size > 1) {
       OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
       OK(MPI_Put(out, COUNT - 2, MPI_LONG, 1, place + 8, COUNT - 2, MPI_LONG, win));
@@ -382,6 +408,7 @@ static void attached(void) {
       free(memory);
   }
   OK(MPI_Win_free(&win));
+  OK(MPI_Win_free(&words));
   free(out);
   free(in);
 }

@@ -313,8 +313,8 @@ enum End {
     Crash,
 }
 
-/// Runs a job until the watchdog prints a line with these words, and then to its end. Returns its counters and its
-/// trace.
+/// Runs a job until the watchdog prints a line with these words, and then to its end. Returns its
+/// counters and its trace.
 fn hang(name: &str, options: &[&str], reported: &[&str], end: End) -> (Value, Timeline) {
     let [report, trace, gate] = ["json", "trace", "gate"].map(|end| file(&format!("{name}.{end}")));
     let stats = format!("--stats={}", report.display());

@@ -2,26 +2,25 @@
 //! (process_vm_readv and process_vm_writev). The target takes no part, and may compute meanwhile.
 //! They are done when their call returns.
 //!
-//! Shorter ones, and those of short runs, go by mailbox or message. So does what the system doesn't
-//! copy: see [`longshore_transport::peer_memory`].
+//! A target that is in a call takes a message sooner than the system copies its data, so it gets
+//! one. Messages also carry shorter puts and gets, those of short runs, and those that the system
+//! doesn't copy (see [`longshore_transport::peer_memory`]).
 
 use longshore_transport::Access;
 
 use super::Progress;
 use crate::error::Result;
+use crate::job::Activity;
 use crate::memory::Side;
+use crate::process::Process;
 use crate::window::memo::Frame;
 use crate::window::operation::{Action, Checked, Operation};
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
 
-/// The least length in bytes. A system call takes longer than a message of fewer (docs/tuning.md,
-/// "Copies by the system").
-const LONG: u64 = 2 << 10;
-
-/// The least average length of runs. The system finds the page of each (docs/tuning.md, "Copies by
-/// the system").
-const DENSE: u64 = 512;
+/// The least length in bytes, and the least average length of runs. The system finds the pages of
+/// each run, which takes as long as a copy of some KiB (docs/tuning.md, "Copies by the system").
+const LONG: u64 = 4 << 10;
 
 /// Does a put or get by a copy of the system, if that pays and is possible. Otherwise nothing is
 /// done, or the target has some of the bytes already.
@@ -32,7 +31,7 @@ pub(super) fn carry_out(parts: &Parts, checked: &Checked<'_>) -> Result<bool> {
     };
     let (near, count) = (side.elements.datatype.native(), side.elements.count);
     let len = near.stream_length(count)?;
-    let most = usize::try_from(len / DENSE).unwrap_or(usize::MAX);
+    let most = usize::try_from(len / LONG).unwrap_or(usize::MAX);
     if len < LONG || !may_go(parts, target) {
         return Ok(false);
     }
@@ -94,10 +93,19 @@ pub(super) fn again(
     Some(Progress::Copied)
 }
 
-/// When the job ends, operations are given up.
+/// Whether a copy by the system may serve a target now. When the job ends, operations are given up.
 fn may_go(parts: &Parts, target: &Target) -> bool {
     let process = parts.process();
-    process.peer_memory().is_reachable(target.peer) && process.check_job().is_ok()
+    !answers(process, target.peer)
+        && process.peer_memory().is_reachable(target.peer)
+        && process.check_job().is_ok()
+}
+
+/// Whether a rank is in a call, in which it answers messages at once. Where ranks have too few
+/// processors to poll, it may have to wait for one.
+fn answers(process: &Process, peer: u32) -> bool {
+    let is_in_call = || process.segment().noted(peer).code != Activity::Computing.code();
+    process.mailboxes().is_some() && is_in_call()
 }
 
 fn access(action: Action) -> Option<Access> {
