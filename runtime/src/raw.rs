@@ -141,12 +141,9 @@ impl Given<Pointed> {
 /// Memory of the user, given by its start and its length in bytes. A window can be made over it,
 /// and it can be attached to a dynamic window.
 ///
-/// The memory keeps its addresses. Like ranks of this host access an
-/// [allocation](crate::Rank::alloc_mem) directly. They also do so with the whole pages of other
-/// memory, whose place pages of the segment take while a window is over them. An allocation to
-/// which glibc gave a mapping of its own has all of its pages for itself. Pages stay where they are
-/// if the process has other threads when the window is created, or if they aren't private,
-/// anonymous memory. Messages reach all other bytes.
+/// The memory stays where it is, and remains the program's own. Like ranks of this host access an
+/// [allocation](crate::Rank::alloc_mem) directly. They reach other memory by mailbox and message,
+/// and by copies of the system.
 ///
 /// ```
 /// use longshore::{Info, Pointed, Window};
