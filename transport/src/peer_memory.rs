@@ -2,7 +2,7 @@
 //!
 //! A copy by process_vm_readv or process_vm_writev needs nothing of its peer, which may compute
 //! meanwhile. The system may refuse it: to other users, in other namespaces, in containers, and
-//! where a security module or an emulator says so. No rule tells when. So each process tries it
+//! where a security module or an emulator says so. No rule says when. So each process tries it
 //! once with each peer, on a word whose value the peer has published in the segment.
 //!
 //! ```text
@@ -13,8 +13,10 @@
 //!                                              it has the value: the peer's memory can be copied
 //! ```
 //!
-//! A pid names another process of the same user, or none, once the peer has died and its parent has
-//! taken notice. So a copy counts only if the peer lives before and after it.
+//! A pid may name another process of the same user once the peer has died and its parent has reaped
+//! it. A launcher clears the published pid before it reaps a rank. So a copy begins only while the
+//! pid is there and the peer lives, and counts only if both hold afterwards. Only a pid that is used
+//! again within the time of one system call could be mistaken.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
@@ -28,7 +30,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::Access;
 use crate::segment::Segment;
 
-/// The word that peers read to try whether they may. Its value is random, and 0 before it is known.
+/// The word by which peers try whether they may. Its value is random, and 0 before it is known.
 static WORD: AtomicU64 = AtomicU64::new(0);
 
 /// The most runs of a system call on each side (IOV_MAX).
@@ -41,7 +43,7 @@ pub type NearRun = (NonNull<u8>, usize);
 #[derive(Debug)]
 pub struct PeerMemory {
     segment: Segment,
-    /// The peers that were tried: the process of each, or `None` if the system refuses it.
+    /// The process of each peer that was tried, or `None` if the system refuses it.
     tried: Mutex<HashMap<u32, Option<libc::pid_t>>>,
 }
 
@@ -55,11 +57,7 @@ impl PeerMemory {
         PeerMemory { segment: segment.clone(), tried: Mutex::default() }
     }
 
-    /// Whether the system copies the memory of a peer. The first call for a peer tries it.
-    pub fn is_reachable(&self, peer: u32) -> bool {
-        self.process(peer).is_some()
-    }
-
+    /// The process of a peer whose memory the system copies. The first call for a peer tries it.
     fn process(&self, peer: u32) -> Option<libc::pid_t> {
         let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
         *tried.entry(peer).or_insert_with(|| self.try_out(peer))
@@ -91,8 +89,15 @@ impl PeerMemory {
         near: &[NearRun],
         far: &[(u64, u64)],
     ) -> bool {
-        let is_alive = || !self.segment.rank_state(peer).is_gone();
-        let Some(pid) = self.process(peer).filter(|_| is_alive()) else { return false };
+        let Some(pid) = self.process(peer) else { return false };
+        let is_alive = || {
+            let published = self.segment.block(peer).and_then(|block| block.beacon.read());
+            let is_same = published.is_some_and(|(published, ..)| published as libc::pid_t == pid);
+            is_same && !self.segment.rank_state(peer).is_gone()
+        };
+        if !is_alive() {
+            return false;
+        }
         // SAFETY: as the caller promises.
         match unsafe { copy(pid, access, near, far) } {
             Ok(()) => is_alive(),
@@ -223,7 +228,6 @@ mod tests {
     #[test]
     fn runs_of_different_lengths_are_copied_in_their_order() {
         let (_segment, memory) = pair();
-        assert!(memory.is_reachable(1));
         let (mut ours, mut theirs): (Vec<u8>, _) = ((0..100).collect(), vec![0u8; 100]);
         let to = far(&mut theirs, &[(50, 3), (0, 7), (20, 10)]);
         let from = near(&mut ours, &[(0, 10), (90, 10)]);
@@ -250,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_copied_is_refused_and_other_memory_is_not() {
+    fn memory_that_is_unmapped_or_of_a_lost_peer_is_refused() {
         let (segment, memory) = pair();
         let (mut ours, mut theirs) = (vec![1u8; 8], vec![0u8; 8]);
         let from = near(&mut ours, &[(0, 8)]);
@@ -262,6 +266,19 @@ mod tests {
         segment.mark(1, RankState::Finalized);
         // SAFETY: as above.
         assert!(!unsafe { memory.copy(1, Access::Write, &from, &to) });
-        assert!(!memory.is_reachable(7));
+        // SAFETY: as above.
+        assert!(!unsafe { memory.copy(7, Access::Write, &from, &to) });
+    }
+
+    #[test]
+    fn a_peer_that_is_about_to_be_reaped_is_refused() {
+        let (segment, memory) = pair();
+        let (mut ours, mut theirs) = (vec![1u8; 8], vec![0u8; 8]);
+        let (from, to) = (near(&mut ours, &[(0, 8)]), far(&mut theirs, &[(0, 8)]));
+        // SAFETY: both arrays are this test's own.
+        assert!(unsafe { memory.copy(1, Access::Write, &from, &to) });
+        segment.retire(1);
+        // SAFETY: as above.
+        assert!(!unsafe { memory.copy(1, Access::Write, &from, &to) });
     }
 }

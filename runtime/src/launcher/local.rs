@@ -306,6 +306,7 @@ impl LocalRanks {
     fn handle_end(&mut self, index: usize, events: &mut Vec<Event>) -> io::Result<()> {
         let Some(process) = self.ranks[index].process.take() else { return Ok(()) };
         let pid = process.pid();
+        self.share.segment.retire(self.ranks[index].rank);
         let status = process.reap()?;
         // If another rank aborts the job, this rank may have ended for that reason. The abort may
         // have arrived after the poll that found this end, and it must be reported first.

@@ -46,8 +46,7 @@ pub(super) struct Target {
     pub architecture: Architecture,
     pub route: Route,
     pub location: Location,
-    /// Whether messages to it may go by its mailbox: it is a like rank of this host, and has memory
-    /// that is not reached directly.
+    /// Whether messages to it may go by its mailbox: its route is [`Route::Peer`], and ranks poll.
     pub has_mailbox: bool,
     /// Equal for two targets of one window if the same operations are valid on both: [`DIRECT`] or
     /// [`OBSERVED`], or a number of their route and architecture.

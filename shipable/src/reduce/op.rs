@@ -33,10 +33,11 @@ macro_rules! operations {
 }
 
 operations! {
-    /// The maximum. The operand of a NaN, or of two zeros, is the result: `target = if target >
-    /// operand { target } else { operand }`.
+    /// The maximum: `target = if target > operand { target } else { operand }`. If a value is a NaN,
+    /// or both are zeros, the operand is the result.
     Max = 1, "MPI_MAX";
-    /// The minimum. If either side is a NaN, the operand is the result, as for [`Max`](Op::Max).
+    /// The minimum: `target = if target < operand { target } else { operand }`. If a value is a NaN,
+    /// or both are zeros, the operand is the result.
     Min = 2, "MPI_MIN";
     /// The sum. Integers wrap around in two's complement. Floating point rounds once, to nearest,
     /// and overflows to infinity.

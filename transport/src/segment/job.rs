@@ -153,6 +153,14 @@ impl Segment {
         self.header().events.load(Acquire) // Pairs with the release in `announce`.
     }
 
+    /// The process of `rank` is about to be reaped. From here on no rank takes its pid for its own,
+    /// which another process may get.
+    pub fn retire(&self, rank: u32) {
+        if let Some(block) = self.block(rank) {
+            block.beacon.clear();
+        }
+    }
+
     /// Notes this rank's current activity, for observers of the job. The reader must know the
     /// meaning of `code` and `detail`.
     pub fn note(&self, code: u32, detail: u32) {

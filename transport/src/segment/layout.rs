@@ -103,7 +103,8 @@ unsafe impl Shared for RankBlock {}
 /// it, which has a random value.
 ///
 /// ```text
-///    0 pid: u32, 0 before the rank has published it    4 address: u64    12 value: u64
+///    0 pid: u32, 0 before the rank has published it, and once it is about to be reaped
+///    4 address: u64    12 value: u64
 /// ```
 #[derive(Debug, Default)]
 #[repr(C)]
@@ -123,7 +124,12 @@ impl Beacon {
         self.pid.store(pid, Release);
     }
 
-    /// The process, the address and the value, once they are published.
+    /// Takes the pid back.
+    pub(crate) fn clear(&self) {
+        self.pid.store(0, Release);
+    }
+
+    /// The process, the address and the value, while they are published.
     pub(crate) fn read(&self) -> Option<(u32, u64, u64)> {
         let pid = self.pid.load(Acquire);
         let [address, value] = [&self.address, &self.value]

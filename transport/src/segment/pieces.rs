@@ -136,8 +136,11 @@ impl Segment {
     }
 
     fn chunk(&self) -> Result<Chunk, SegmentError> {
-        // There may be room for less.
-        let range = self.allocate(CHUNK).or_else(|_| self.allocate(GRANULE))?;
+        let range = match self.allocate(CHUNK) {
+            // There may be room for less.
+            Err(SegmentError::Exhausted { .. }) => self.allocate(GRANULE)?,
+            allocated => allocated?,
+        };
         let mapping = self.map(range).inspect_err(|_| {
             // There is an error to return already.
             let _ = self.free(range);

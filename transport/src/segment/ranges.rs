@@ -4,7 +4,7 @@
 //! allocates and one store frees. A rank that dies while it holds the lock therefore leaves a
 //! consistent table. Two words of the header are hints, which make an allocation's time independent
 //! of the number of ranges: an offset after which there is no range, and an entry before which none
-//! is free.
+//! is free. The first is trusted as the lock is: a rank that damages it can damage every window.
 
 use std::os::fd::AsFd;
 use std::sync::PoisonError;
@@ -81,10 +81,6 @@ impl Segment {
         entry.set(range, self.rank().unwrap_or(0));
         self.header().vacant.store(free as u32 + 1, Relaxed);
         let mut known = self.shared.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // Other ranks may have freed some.
-        if known.len() >= RANGES as usize {
-            known.clear();
-        }
         // Other ranks may have freed some.
         if known.len() >= RANGES as usize {
             known.clear();

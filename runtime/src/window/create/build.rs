@@ -210,8 +210,8 @@ impl Targets<'_> {
 
 /// Lets a thread answer peers that reach this rank's memory by messages.
 fn answer_peers(process: &Arc<Process>, peers: &Peers, flavor: Flavor) -> Result<()> {
-    // An attachment may be out of direct reach. And this rank may reach the memory of a like rank
-    // that doesn't reach its own.
+    // Much of what goes to private memory goes by message, also from ranks whose memory this rank
+    // reaches directly. An attachment may be private.
     let is_private = peers.own().location == Location::Private;
     let is_reached = flavor != Flavor::Dynamic && !is_private;
     let others = |route| peers.has_other_by(route);

@@ -96,9 +96,7 @@ pub(super) fn again(
 /// Whether a copy by the system may serve a target now. When the job ends, operations are given up.
 fn may_go(parts: &Parts, target: &Target) -> bool {
     let process = parts.process();
-    !answers(process, target.peer)
-        && process.peer_memory().is_reachable(target.peer)
-        && process.check_job().is_ok()
+    !answers(process, target.peer) && process.check_job().is_ok()
 }
 
 /// Whether a rank is in a call, in which it answers messages at once. Where ranks have too few

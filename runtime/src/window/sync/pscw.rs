@@ -10,7 +10,7 @@ use crate::group::Group;
 use crate::job::Activity;
 use crate::window::access::check_usable;
 use crate::window::parts::Parts;
-use crate::window::peers::{Location, Target};
+use crate::window::peers::Target;
 use crate::window::state::{Access, EpochState, Step};
 use crate::window::sync::fence::check_asserts;
 use crate::window::sync::flush::settle;
@@ -94,11 +94,10 @@ fn await_unlocked(parts: &Parts) -> Result<()> {
         // Whether or not the own lock has been needed so far.
         return Err(ErrorKind::LockedWindow { by: own }.into());
     }
-    // Other ranks can't map this rank's memory, whichever route this rank takes to theirs.
-    let is_private = peers.own().location == Location::Private;
     while let Some(by) = peers.control().locker(own) {
         let locker = peers.of(by);
-        if by != own && (is_private || !locker.shares_control()) {
+        // Ranks that share this rank's control block unlock there.
+        if by != own && !locker.shares_control() {
             let ping = |state: &mut State, number| {
                 state.start_ping(locker.peer, parts.id(), number);
             };
