@@ -413,6 +413,8 @@ fn play<T: Number>(rank: &Rank, random: &mut Random, windows: usize) -> Result<(
         let (to, from) = ((me + step) % size, (me + size - step) % size);
         world.sendrecv((&data, to, 0), (&mut room, from, 0))?;
     }
+    // A rank keeps a part of the segment for each size of short memory, once it has used the size.
+    (6..=14).try_for_each(|power| rank.alloc_mem(1 << power).map(drop))?;
     let mut start = None;
     for number in 0..windows {
         // Each part has its own windows, and so its own random numbers.

@@ -21,7 +21,7 @@ impl Datatype {
     ///     "MPI_Type_vector(8, 1, 10, \
     ///      MPI_Type_create_struct(2, {1, 2}, {0, 8}, {MPI_INT, MPI_DOUBLE}))"
     /// );
-    /// assert_eq!(Datatype::long_long().calls().to_string(), "MPI_LONG_LONG");
+    /// assert_eq!(Datatype::long_long().calls().to_string(), "MPI_LONG_LONG_INT");
     /// # Ok::<(), shipable::Error>(())
     /// ```
     pub fn calls(&self) -> Calls<'_> {
