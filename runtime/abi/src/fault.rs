@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use longshore::Class;
 
+use crate::codes;
 use crate::raw::Handle;
 
 /// The result of a function behind an export.
@@ -35,6 +36,8 @@ pub struct Fault(Box<Report>);
 #[derive(Debug)]
 struct Report {
     code: i32,
+    /// Whether the call returns this very code, which a function of the program returned.
+    is_returned: bool,
     message: Option<String>,
     raiser: Option<Raiser>,
 }
@@ -46,10 +49,17 @@ impl Fault {
         Fault::coded(i32::from(class.wire()), Some(message))
     }
 
-    /// An error with a code that a callback of the program returned, or that is known otherwise.
+    /// An error with a code that is known otherwise.
     #[cold]
     pub fn coded(code: i32, message: Option<String>) -> Fault {
-        Fault(Box::new(Report { code, message, raiser: None }))
+        Fault(Box::new(Report { code, is_returned: false, message, raiser: None }))
+    }
+
+    /// An error with the code that a function of the program returned. The call returns it as it is
+    /// (MPI-5.0 sections 7.7.2 and 13.2).
+    #[cold]
+    pub fn returned(code: i32, message: String) -> Fault {
+        Fault(Box::new(Report { code, is_returned: true, message: Some(message), raiser: None }))
     }
 
     /// The error of a function that isn't written yet.
@@ -71,9 +81,18 @@ impl Fault {
         self
     }
 
-    /// The code that the call returns.
+    /// The class of the error, or its code if that is known.
     pub fn code(&self) -> i32 {
         self.0.code
+    }
+
+    /// The code that a call returns. `text` is kept as its message, unless the code is one that a
+    /// function of the program returned.
+    pub fn kept(&self, text: String) -> i32 {
+        match self.0.is_returned {
+            true => self.0.code,
+            false => codes::keep(self.0.code, text),
+        }
     }
 
     /// What was wrong.

@@ -56,7 +56,7 @@ fn outcome(what: &str, code: c_int) -> Result<()> {
         SUCCESS => Ok(()),
         _ => {
             let message = format!("the {what} function of a generalized request returned {code}");
-            Err(Fault::coded(code, Some(message)))
+            Err(Fault::returned(code, message))
         }
     }
 }

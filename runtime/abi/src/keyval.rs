@@ -144,7 +144,7 @@ fn callback(what: &str, number: c_int, code: c_int) -> Result<()> {
         c::SUCCESS => Ok(()),
         _ => {
             let message = format!("the {what} function of keyval {number} returned {code}");
-            Err(Fault::coded(code, Some(message)))
+            Err(Fault::returned(code, message))
         }
     }
 }

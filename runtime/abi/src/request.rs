@@ -72,9 +72,7 @@ impl Outcome {
     /// had matched.
     fn failed(fault: Fault, message: Option<(c_int, c_int)>) -> Outcome {
         let code = match fault.message() {
-            Some(text) => {
-                codes::keep(fault.code(), format!("{}: {text}", codes::name(fault.code())))
-            }
+            Some(text) => fault.kept(format!("{}: {text}", codes::name(fault.code()))),
             None => fault.code(),
         };
         Outcome { status: Status::failed(code, message), fault: Some(fault) }
