@@ -39,8 +39,9 @@ pub struct SourceLine {
 pub struct Interface {
     /// The language of the program.
     pub language: Language,
-    /// Finds the program's line that has made the current call of this thread.
-    pub line: fn() -> Option<&'static SourceLine>,
+    /// Finds the program's line that has made the current call of this thread. If its argument is
+    /// false, it waits for no interpreter, and finds nothing where it would have to.
+    pub line: fn(bool) -> Option<&'static SourceLine>,
 }
 
 static INTERFACE: OnceLock<Interface> = OnceLock::new();
@@ -52,7 +53,7 @@ impl Interface {
     /// ```
     /// use longshore::{Interface, Language};
     ///
-    /// Interface { language: Language::C, line: || None }.register();
+    /// Interface { language: Language::C, line: |_| None }.register();
     /// let error = longshore::init()?.world().send(&[1u8], 99, 0).unwrap_err();
     /// assert!(error.to_string().contains("or MPI_PROC_NULL"));
     /// # Ok::<(), longshore::Error>(())
@@ -63,16 +64,26 @@ impl Interface {
 }
 
 thread_local! {
-    /// The program's line whose call this thread has waited in for long.
-    static WAITING: Cell<Option<&'static SourceLine>> = const { Cell::new(None) };
+    /// The program's line whose call this thread has waited in for long, if it was found. `None`
+    /// if it hasn't been looked for.
+    static WAITING: Cell<Option<Option<&'static SourceLine>>> = const { Cell::new(None) };
 }
 
-/// This thread has waited in its call for long. The program's line is looked for now, since an
-/// interpreter may have to be waited for, which mustn't be where the engine is locked.
-pub(crate) fn lingers() {
-    if WAITING.get().is_none() {
-        WAITING.set(INTERFACE.get().and_then(|interface| (interface.line)()));
-    }
+/// Whether the program's line has to be looked for by [`lingers`].
+pub(crate) fn is_line_wanted() -> bool {
+    INTERFACE.get().is_some() && WAITING.get().is_none()
+}
+
+/// This thread has waited in its call for long, so the program's line is looked for, once. The
+/// debug information may have to be read, so neither is the engine locked nor relies the progress
+/// thread on this one. An interpreter isn't waited for: the thread that it runs may need this wait
+/// to end. `known` is the line if the call is observed.
+pub(crate) fn lingers(known: Option<Line>) {
+    let known = match known {
+        Some(Line::Program(line)) => Some(line),
+        _ => INTERFACE.get().and_then(|interface| (interface.line)(false)),
+    };
+    WAITING.set(Some(known));
 }
 
 /// The call in which this thread waited has ended.
@@ -104,7 +115,7 @@ impl Line {
     /// The program's line of a call that this thread has waited in for long, if it is known.
     pub(crate) fn of_waiting(caller: Caller) -> Option<Line> {
         match INTERFACE.get() {
-            Some(_) => WAITING.get().map(Line::Program),
+            Some(_) => WAITING.get().flatten().map(Line::Program),
             None => Some(Line::Rust(caller)),
         }
     }
@@ -113,7 +124,7 @@ impl Line {
     #[inline]
     pub(crate) fn found(self) -> Line {
         match (self, INTERFACE.get()) {
-            (Line::Rust(_), Some(interface)) => (interface.line)().map_or(self, Line::Program),
+            (Line::Rust(_), Some(interface)) => (interface.line)(true).map_or(self, Line::Program),
             _ => self,
         }
     }

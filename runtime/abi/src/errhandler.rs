@@ -106,7 +106,7 @@ impl Errhandler {
                     Some((what, _)) => format!("{what}: --check's report says where"),
                     None => message.to_owned(),
                 };
-                let at = line::of_call().map_or(String::new(), |line| format!(" at {line}"));
+                let at = line::of_call(true).map_or(String::new(), |line| format!(" at {line}"));
                 state::say(&format!(
                     "longshore: {rank}{call}{at} failed, and its error handler ends the job\n\
                      longshore: {rank}{message}\n"

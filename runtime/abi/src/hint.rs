@@ -59,7 +59,7 @@ pub fn report(key: &str) {
     let Some(state) = state::get() else { return };
     state.rank().report(&format!("info {key}"), || {
         let known = suggestion(key)?;
-        let at = line::of_call().map_or(String::new(), |line| format!(" at {line}"));
+        let at = line::of_call(true).map_or(String::new(), |line| format!(" at {line}"));
         let what = "is unknown, and has no effect";
         Some(format!("check: info key {key:?}{at} {what}: did you mean {known}?\n"))
     });

@@ -20,7 +20,7 @@ use addr2line::gimli::{Dwarf, EndianSlice, RunTimeEndian};
 use longshore::SourceLine;
 use object::{Object, ObjectSection, ReadCache};
 
-use crate::python;
+use crate::python::{self, Script};
 use crate::source::shortened;
 
 /// The unwinder's state at one frame.
@@ -59,11 +59,14 @@ struct Known {
     files: HashMap<PathBuf, Option<Lines>>,
 }
 
-/// The program's line that has made the current call of this thread.
-pub fn of_call() -> Option<&'static SourceLine> {
+/// The program's line that has made the current call of this thread. Where an interpreter would
+/// have to be waited for, `may_wait` decides whether it is, or the line isn't found.
+pub fn of_call(may_wait: bool) -> Option<&'static SourceLine> {
     let address = address()?;
-    if let Some(line) = python::line() {
-        return Some(line);
+    match python::script(may_wait) {
+        Script::Line(line) => return Some(line),
+        Script::Busy => return None,
+        Script::None => {}
     }
     static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
     let known = KNOWN.get_or_init(Mutex::default);

@@ -22,6 +22,7 @@ type Thing = NonNull<c_void>;
 struct Python {
     is_initialized: unsafe extern "C" fn() -> c_int,
     own_state: unsafe extern "C" fn() -> Option<Thing>,
+    is_locked: unsafe extern "C" fn() -> c_int,
     lock: unsafe extern "C" fn() -> c_int,
     unlock: unsafe extern "C" fn(c_int),
     frame: unsafe extern "C" fn() -> Option<Thing>,
@@ -38,15 +39,29 @@ struct Python {
 /// A file and a line.
 type Place = (String, u32);
 
+/// The script that has made the current call.
+pub enum Script {
+    /// There is none: the program's code has.
+    None,
+    /// Its line can't be looked up, since this thread doesn't hold the interpreter's lock.
+    Busy,
+    /// Its line.
+    Line(&'static SourceLine),
+}
+
 /// The line of the script that has made the current call, if a script has. Frames of mpi4py are
-/// none of the script's.
-pub fn line() -> Option<&'static SourceLine> {
+/// none of the script's. Waits for the interpreter's lock only if it `may_wait`.
+pub fn script(may_wait: bool) -> Script {
     static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
-    let python = (*PYTHON.get_or_init(find))?;
+    let Some(python) = *PYTHON.get_or_init(find) else { return Script::None };
     // SAFETY: these two functions may be called at any time. A thread that has no state is none of
     // the interpreter's.
     if unsafe { (python.is_initialized)() == 0 || (python.own_state)().is_none() } {
-        return None;
+        return Script::None;
+    }
+    // SAFETY: this function may be called at any time.
+    if !may_wait && unsafe { (python.is_locked)() == 0 } {
+        return Script::Busy;
     }
     // SAFETY: the interpreter is there, and the lock is given back.
     let place = unsafe {
@@ -58,9 +73,9 @@ pub fn line() -> Option<&'static SourceLine> {
     static LINES: OnceLock<Mutex<HashMap<Place, &'static SourceLine>>> = OnceLock::new();
     let lines = LINES.get_or_init(Mutex::default);
     let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-    let place = place?;
+    let Some(place) = place else { return Script::None };
     let made = || SourceLine { file: shortened(&place.0), line: place.1, column: 0 };
-    Some(*lines.entry(place.clone()).or_insert_with(|| Box::leak(Box::new(made()))))
+    Script::Line(lines.entry(place.clone()).or_insert_with(|| Box::leak(Box::new(made()))))
 }
 
 impl Python {
@@ -124,6 +139,7 @@ fn find() -> Option<Python> {
     Some(Python {
         is_initialized: named(c"Py_IsInitialized")?,
         own_state: named(c"PyGILState_GetThisThreadState")?,
+        is_locked: named(c"PyGILState_Check")?,
         lock: named(c"PyGILState_Ensure")?,
         unlock: named(c"PyGILState_Release")?,
         frame: named(c"PyEval_GetFrame")?,

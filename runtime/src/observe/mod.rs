@@ -160,6 +160,11 @@ pub(crate) fn now() -> u64 {
     (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
 }
 
+/// The program's line of the call in which this thread is, if that is observed.
+pub(crate) fn line_of_call() -> Option<Line> {
+    ONGOING.with_borrow(|ongoing| ongoing.as_ref().filter(|it| it.over.is_none())?.at.caller)
+}
+
 impl Observer {
     /// The observer of a rank whose launcher asks for records, which it reads in the journal.
     pub(crate) fn new(rank: u32, segment: &Segment, journal: Journal) -> Observer {

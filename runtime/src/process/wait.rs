@@ -51,16 +51,36 @@ impl Process {
         poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
         let served = self.waiter.enter();
-        let outcome = self.turn_by_turn(poll);
+        let outcome = self.turn_by_turn(served, poll);
         if self.lingers.load(Ordering::Relaxed) {
             self.lingers.store(false, Ordering::Relaxed);
         }
         program::has_waited();
-        if served && self.waiter.leave() && self.engine().progress() {
+        if served {
+            self.hand_over();
+        }
+        outcome
+    }
+
+    /// Leaves the progress to the progress thread.
+    fn hand_over(&self) {
+        if self.waiter.leave() && self.engine().progress() {
             // There may be more frames: wakes the progress thread, which takes over.
             self.waiter.ring();
         }
-        outcome
+    }
+
+    /// Looks for the program's line, in a wait that takes long. The progress thread, if it is
+    /// `served`, makes progress meanwhile.
+    #[cold]
+    fn look_for_line(&self, served: bool) {
+        if served {
+            self.hand_over();
+        }
+        program::lingers(self.observer.as_ref().and_then(|_| observe::line_of_call()));
+        if served {
+            self.waiter.enter();
+        }
     }
 
     /// Makes progress once and calls `poll`. Returns whether anything moved or happened in the job,
@@ -131,6 +151,7 @@ impl Process {
 
     fn turn_by_turn<T>(
         &self,
+        served: bool,
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
         let (mut idle, mut circle, mut asleep) = (0, None, None);
@@ -187,7 +208,9 @@ impl Process {
                 let asleep: &mut Instant = asleep.get_or_insert_with(Instant::now);
                 if asleep.elapsed() >= LINGER {
                     self.lingers.store(true, Ordering::Relaxed);
-                    program::lingers();
+                    if program::is_line_wanted() {
+                        self.look_for_line(served);
+                    }
                 }
                 self.check_launcher();
                 self.check_circle(&mut circle)?;
