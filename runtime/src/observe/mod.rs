@@ -222,11 +222,14 @@ impl Observer {
 
     /// A call begins that may wait. A call within another is a part of it.
     pub(crate) fn begin(&self, activity: Activity, at: At) {
+        // The look may run code of the program, such as an interpreter's, which may call MPI. So
+        // it comes before `ONGOING` is borrowed.
+        let at = if line_of_call().is_some() { at } else { at.found() };
         ONGOING.with_borrow_mut(|ongoing| {
             if let Some(outer) = ongoing.as_mut().filter(|outer| outer.over.is_none()) {
                 outer.depth += 1;
                 let known = (outer.at.caller.is_some(), outer.at.window.is_some());
-                outer.at.caller = outer.at.caller.or_else(|| at.found().caller);
+                outer.at.caller = outer.at.caller.or(at.caller);
                 outer.at.window = outer.at.window.or(at.window);
                 if known != (outer.at.caller.is_some(), outer.at.window.is_some()) {
                     self.note(outer);
@@ -234,7 +237,7 @@ impl Observer {
                 return;
             }
             self.settle(ongoing);
-            let (at, begin, depth, slept) = (at.found(), now(), 0, Vec::new());
+            let (begin, depth, slept) = (now(), 0, Vec::new());
             let ongoing = ongoing.insert(Ongoing {
                 activity,
                 at,
