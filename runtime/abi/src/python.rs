@@ -32,6 +32,9 @@ struct Python {
     attribute: unsafe extern "C" fn(Thing, *const c_char) -> Option<Thing>,
     text: unsafe extern "C" fn(Thing) -> *const c_char,
     clear: unsafe extern "C" fn(),
+    take_exception:
+        unsafe extern "C" fn(*mut Option<Thing>, *mut Option<Thing>, *mut Option<Thing>),
+    put_exception: unsafe extern "C" fn(Option<Thing>, Option<Thing>, Option<Thing>),
     release: unsafe extern "C" fn(Thing),
     retain: unsafe extern "C" fn(Thing),
 }
@@ -66,7 +69,11 @@ pub fn script(may_wait: bool) -> Script {
     // SAFETY: the interpreter is there, and the lock is given back.
     let place = unsafe {
         let lock = (python.lock)();
+        // An exception that is under way stays: a destructor may have made the call.
+        let (mut kind, mut value, mut trace) = (None, None, None);
+        (python.take_exception)(&raw mut kind, &raw mut value, &raw mut trace);
         let place = python.place();
+        (python.put_exception)(kind, value, trace);
         (python.unlock)(lock);
         place
     };
@@ -149,6 +156,8 @@ fn find() -> Option<Python> {
         attribute: named(c"PyObject_GetAttrString")?,
         text: named(c"PyUnicode_AsUTF8")?,
         clear: named(c"PyErr_Clear")?,
+        take_exception: named(c"PyErr_Fetch")?,
+        put_exception: named(c"PyErr_Restore")?,
         release: named(c"Py_DecRef")?,
         retain: named(c"Py_IncRef")?,
     })
