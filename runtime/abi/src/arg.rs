@@ -228,6 +228,13 @@ impl Address {
         self.0
     }
 
+    /// The text at the address, which ends with a zero. There is none at a null address.
+    pub fn text(self) -> Option<String> {
+        let text = self.0.cast_const().cast::<c_char>();
+        // SAFETY: MPI asks the program for such a text.
+        (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+    }
+
     /// The words of an array of texts that a null pointer ends. There are none at a null address.
     pub fn words(self) -> Vec<String> {
         let (mut words, mut place) = (Vec::new(), self.0.cast_const().cast::<*const c_char>());

@@ -15,17 +15,19 @@ use crate::state;
 /// The module by which mpi4py's pools start their workers.
 const POOL_WORKER: &str = "mpi4py.futures.server";
 
-/// The error of starting processes. A pool of mpi4py calls this in a thread of its own, whose
+/// The error of starting processes. Command and arguments count at the root only (MPI-5.0 section
+/// 11.3.2), so other ranks don't look at them. A pool of mpi4py calls this in a thread of its own, whose
 /// exception nobody gets, and the program waits for ever: the job ends instead.
 pub fn comm_spawn(
-    command: &str,
+    command: Address,
     argv: Address,
     _maxprocs: c_int,
     _info: Option<&Info>,
-    _root: c_int,
-    _comm: &Comm,
+    root: c_int,
+    comm: &Comm,
 ) -> Fault {
-    if argv.words().iter().any(|word| word == POOL_WORKER) {
+    let is_root = c_int::try_from(comm.inner().rank()) == Ok(root);
+    if is_root && argv.words().iter().any(|word| word == POOL_WORKER) {
         state::say(
             "longshore: MPIPoolExecutor would start its workers by MPI_Comm_spawn, which isn't \
              written, so the job ends\n\
@@ -34,6 +36,8 @@ pub fn comm_spawn(
         );
         state::end_job(ERR_UNSUPPORTED_OPERATION);
     }
+    let command = if is_root { command.text() } else { None };
+    let command = command.unwrap_or_else(|| "the program".to_owned());
     let what = format!(
         "{command} isn't started, since MPI_Comm_spawn isn't written yet: start all processes of \
          the job by mpiexec -n N"

@@ -294,11 +294,13 @@ impl Parameter {
         let name = self.name();
         match (self.kind().name(), self.way()) {
             ("buf", _) => format!("let {name} = arg::Buffer::new({name});"),
-            ("text", Way::In) => format!("let {name} = arg::text({name}, \"{name}\")?;"),
-            ("text", _) if self.kind().may_be_null() => {
+            ("text", Way::In) if !self.kind().may_be_null() => {
+                format!("let {name} = arg::text({name}, \"{name}\")?;")
+            }
+            ("text", way) if self.kind().may_be_null() && way != Way::In => {
                 format!("let {name} = arg::Chars::new({name});")
             }
-            ("text", _) => {
+            ("text", way) if way != Way::In => {
                 format!("arg::room({name}, \"{name}\")?; let {name} = arg::Chars::new({name});")
             }
             ("status", Way::Out) => format!("let {name} = arg::Room::new({name});"),
@@ -336,7 +338,7 @@ impl Parameter {
         Some(match self.way() {
             Way::In if is_object && kind.may_be_null() => format!("{name}.as_deref()"),
             Way::In if is_object => format!("&{name}"),
-            Way::In if kind.name() == "text" => format!("&{name}"),
+            Way::In if kind.name() == "text" && !kind.may_be_null() => format!("&{name}"),
             Way::Both if self.is_updated() => format!("&mut {name}"),
             _ => name.to_owned(),
         })
