@@ -70,7 +70,7 @@ pub fn class_of(code: c_int) -> Option<c_int> {
     }
     let (class, number) = (code & ((1 << CLASS_BITS) - 1), code >> CLASS_BITS);
     let is_kept = usize::try_from(number).is_ok_and(|number| number <= lock(&MESSAGES).0.len());
-    (number > 0 && is_kept && is_class(class)).then_some(class)
+    (number > 0 && is_kept && class != SUCCESS && is_class(class)).then_some(class)
 }
 
 /// The message of a code, unless newer ones have taken its place.

@@ -71,11 +71,7 @@ impl Outcome {
     /// The outcome of an operation that failed, with the source and the tag of the message that it
     /// had matched.
     fn failed(fault: Fault, message: Option<(c_int, c_int)>) -> Outcome {
-        let code = match fault.message() {
-            Some(text) => fault.kept(format!("{}: {text}", codes::name(fault.code()))),
-            None => fault.code(),
-        };
-        Outcome { status: Status::failed(code, message), fault: Some(fault) }
+        Outcome { status: Status::failed(fault.code(), message), fault: Some(fault) }
     }
 }
 
@@ -333,6 +329,14 @@ fn end_one(handle: &mut Handle, status: Room<Status>) -> Result<()> {
     outcome.fault.map_or(Ok(()), |fault| Err(fault.on(raiser)))
 }
 
+/// The code of a fault for a status, with its message.
+fn kept(fault: &Fault) -> c_int {
+    match fault.message() {
+        Some(text) => fault.kept(format!("{}: {text}", codes::name(fault.code()))),
+        None => fault.code(),
+    }
+}
+
 /// Ends several complete requests. If one has failed, the error says so, and each status has the
 /// error of its request (MPI-5.0 section 3.7.5).
 fn end_several(
@@ -343,7 +347,10 @@ fn end_several(
     let mut failed: Option<(Fault, Raiser, usize)> = None;
     let mut ended = Vec::new();
     for place in places {
-        let (Outcome { status, fault }, raiser) = end(&mut handles[place])?;
+        let (Outcome { mut status, fault }, raiser) = end(&mut handles[place])?;
+        if let (Some(fault), Some(_)) = (&fault, statuses.get(ended.len())) {
+            status.error = kept(fault);
+        }
         ended.push(status);
         if let (Some(fault), None) = (fault, &failed) {
             failed = Some((fault, raiser, place));

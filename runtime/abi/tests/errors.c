@@ -72,6 +72,21 @@ int main(int argc, char **argv) {
   OK(MPI_Error_string(first, text, &length));
   CHECK(strstr(text, "MPI_ERR_COMM"));
 
+  /* A request that fails takes the place of one text, not of two. */
+  first = MPI_Comm_rank(MPI_COMM_NULL, &n);
+  for (int more = 1; more <= 100; more++) {
+    char sent[128] = "", got_it;
+    MPI_Request requests[2];
+    OK(MPI_Irecv(&got_it, 1, MPI_CHAR, me, 0, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Isend(sent, 1 + more, MPI_CHAR, me, 0, MPI_COMM_WORLD, &requests[1]));
+    FAILS(MPI_ERR_TRUNCATE, MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+  }
+  OK(MPI_Error_string(first, text, &length));
+  CHECK(strstr(text, "MPI_Comm_rank"));
+  /* A number is no code if its class were MPI_SUCCESS. */
+  FAILS(MPI_ERR_ARG, MPI_Error_class(first >> 7 << 7, &class));
+
   int *last_used, flag;
   OK(MPI_Add_error_class(&class));
   CHECK(class > MPI_ERR_LASTCODE);
