@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use crate::error;
 use crate::fault::{Fault, Raiser, Result};
 use crate::state::{self, Phase};
+use crate::tool;
 
 /// When a function may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +32,12 @@ pub fn enter(
     }
 }
 
-/// Gives an error to the handler of its object, and returns its code.
+/// Gives an error to the handler of its object, and returns its code. Tools have no handlers.
 #[cold]
 pub fn raise(call: &'static str, raiser: Raiser, fault: &Fault) -> c_int {
+    if call.starts_with("MPI_T_") {
+        return tool::code_of(fault);
+    }
     error::raise(call, fault.raiser().unwrap_or(raiser), fault)
 }
 

@@ -31,6 +31,17 @@ const ALL_HANDLES: usize = 1;
 /// The handles of sessions are multiples of this, beyond all predefined handles.
 const STEP: usize = 4096;
 
+/// The code of a fault, which is one of tools: also where an argument was refused before the call
+/// began.
+pub fn code_of(fault: &Fault) -> c_int {
+    let is_of_tools = (c::T_ERR_CANNOT_INIT..=c::T_ERR_PVAR_NO_ATOMIC).contains(&fault.code());
+    match (is_of_tools, lock(&TOOLS).uses) {
+        (true, _) => fault.code(),
+        (false, 0) => c::T_ERR_NOT_INITIALIZED,
+        (false, _) => c::T_ERR_INVALID,
+    }
+}
+
 fn error(code: c_int) -> Fault {
     Fault::coded(code, None)
 }
@@ -60,14 +71,19 @@ fn session(session: ToolHandle) -> Result<()> {
 
 pub fn t_init_thread(required: c_int) -> Result<c_int> {
     lock(&TOOLS).uses += 1;
-    Ok(required.clamp(c::THREAD_SINGLE, c::THREAD_MULTIPLE))
+    let levels = [c::THREAD_SINGLE, c::THREAD_FUNNELED, c::THREAD_SERIALIZED];
+    // The next higher level is provided for a number between two.
+    let provided = levels.into_iter().find(|level| required <= *level);
+    Ok(provided.unwrap_or(c::THREAD_MULTIPLE))
 }
 
 /// The last one ends all sessions.
 pub fn t_finalize() -> Result<()> {
-    ready()?;
     let mut tools = lock(&TOOLS);
-    tools.uses -= 1;
+    let Some(uses) = tools.uses.checked_sub(1) else {
+        return Err(error(c::T_ERR_NOT_INITIALIZED));
+    };
+    tools.uses = uses;
     if tools.uses == 0 {
         tools.sessions.clear();
     }
@@ -84,8 +100,10 @@ pub fn t_pvar_session_create() -> Result<ToolHandle> {
 }
 
 pub fn t_pvar_session_free(handle: &mut ToolHandle) -> Result<()> {
-    session(*handle)?;
-    lock(&TOOLS).sessions.remove(&handle.addr());
+    ready()?;
+    if !lock(&TOOLS).sessions.remove(&handle.addr()) {
+        return Err(error(c::T_ERR_INVALID_SESSION));
+    }
     *handle = ptr::null_mut();
     Ok(())
 }

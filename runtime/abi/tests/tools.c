@@ -47,6 +47,9 @@ static void nothing(void) {
   RETURNS(MPI_T_ERR_INVALID_NAME, MPI_T_pvar_get_index("none", MPI_T_PVAR_CLASS_TIMER, &n));
   RETURNS(MPI_T_ERR_INVALID_NAME, MPI_T_category_get_index("none", &n));
   RETURNS(MPI_T_ERR_INVALID_NAME, MPI_T_event_get_index("none", &n));
+  RETURNS(MPI_T_ERR_INVALID, MPI_T_cvar_get_index(NULL, &n));
+  RETURNS(MPI_T_ERR_INVALID, MPI_T_pvar_get_index(NULL, MPI_T_PVAR_CLASS_TIMER, &n));
+  RETURNS(MPI_T_ERR_INVALID, MPI_T_cvar_get_num(NULL));
   RETURNS(MPI_T_ERR_INVALID_HANDLE, MPI_T_cvar_read(MPI_T_CVAR_HANDLE_NULL, &n));
   RETURNS(MPI_T_ERR_INVALID_HANDLE, MPI_T_enum_get_info(MPI_T_ENUM_NULL, &n, NULL, NULL));
 }
@@ -77,12 +80,17 @@ int main(int argc, char **argv) {
   char text[MPI_MAX_ERROR_STRING];
   RETURNS(MPI_T_ERR_NOT_INITIALIZED, MPI_T_cvar_get_num(&n));
   RETURNS(MPI_T_ERR_NOT_INITIALIZED, MPI_T_finalize());
+  RETURNS(MPI_T_ERR_NOT_INITIALIZED, MPI_T_cvar_get_index(NULL, &n));
+  RETURNS(MPI_T_ERR_NOT_INITIALIZED, MPI_T_category_get_cvars(0, -1, NULL));
   RETURNS(MPI_SUCCESS, MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided));
   CHECK(provided == MPI_THREAD_MULTIPLE);
   numbers();
   begin(&argc, &argv);
   RETURNS(MPI_SUCCESS, MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
   CHECK(provided == MPI_THREAD_SINGLE);
+  RETURNS(MPI_SUCCESS, MPI_T_init_thread(MPI_THREAD_SINGLE + 1, &provided));
+  CHECK(provided == MPI_THREAD_FUNNELED);
+  RETURNS(MPI_SUCCESS, MPI_T_finalize());
   numbers();
   nothing();
   sessions();
