@@ -51,8 +51,12 @@ const KEYS: &[&str] = &[
     "thread_level",
 ];
 
-/// The most changes of single characters that make a misspelt key of a known one.
+/// The most changes of single characters that make a misspelt key of a known one. Short keys of
+/// programs are near to known ones by chance.
 const CHANGES: usize = 2;
+
+/// The length of a known key from which on there may be more than one change.
+const LONG: usize = 12;
 
 /// Under `--check`, reports a key that is nearly a known one.
 pub fn report(key: &str) {
@@ -71,7 +75,8 @@ fn suggestion(key: &str) -> Option<&'static str> {
         return None;
     }
     let changes = KEYS.iter().map(|known| (changes(key, known), *known));
-    let near = changes.filter(|(changes, known)| *changes <= CHANGES.min(known.len() / 4));
+    let most = |known: &str| if known.len() < LONG { 1 } else { CHANGES };
+    let near = changes.filter(|(changes, known)| *changes <= most(known));
     near.min().map(|(_, known)| known)
 }
 
@@ -88,4 +93,25 @@ fn changes(one: &str, other: &str) -> usize {
         }
     }
     row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_keys_that_are_probably_misspelt_get_a_suggestion() {
+        for (key, known) in [
+            ("no_lock", Some("no_locks")),
+            ("No_Locks", Some("no_locks")),
+            ("same_unit", None),
+            ("some_sizes", None),
+            ("mpi_sizes", Some("mpi_size")),
+            ("acumulate_order", None),
+            ("acumulate_orderin", Some("accumulate_ordering")),
+            ("no_locks", None),
+        ] {
+            assert_eq!(suggestion(key), known, "{key}");
+        }
+    }
 }
