@@ -8,7 +8,8 @@ use longshore::Class;
 
 use crate::arg::Address;
 use crate::constants::{
-    COMM_NULL, ERRHANDLER_NULL, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, SESSION_NULL,
+    COMM_NULL, ERRHANDLER_NULL, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, FILE_NULL,
+    SESSION_NULL, WIN_NULL,
 };
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind, Object, insert, remove};
@@ -69,7 +70,9 @@ impl Errhandler {
     /// The handle that a function of the program gets where its object doesn't exist.
     pub fn null_object(&self) -> Handle {
         match self.action {
+            Action::Call { of: Kind::Win, .. } => WIN_NULL,
             Action::Call { of: Kind::Session, .. } => SESSION_NULL,
+            Action::Call { of: Kind::File, .. } => FILE_NULL,
             _ => COMM_NULL,
         }
     }
