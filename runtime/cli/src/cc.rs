@@ -21,8 +21,9 @@ const HELP: &str = "\
 All words go to the compiler, except these, which may have one or two dashes:
   --help                         this text; that of the compiler is `mpicc -v --help`
   --show, --showme               the whole command, instead of running it
-  --showme:compile, --compile-info   what compiles
-  --showme:link, --link-info     what links
+  --compile-info, --link-info    the whole command that compiles, or that links
+  --showme:compile, --showme:link
+                                 the words for compiling, or for linking, without the compiler
   --showme:command, --showme:incdirs, --showme:libdirs, --showme:libs
                                  the compiler, folders of headers and of libraries, libraries
   --cc=PROG, --cxx=PROG          the compiler
@@ -91,8 +92,8 @@ impl Language {
             .arg(option("help", "Prints help"))
             .arg(option("show", "Prints the whole command instead of running it"))
             .arg(option("showme", "Prints the whole command instead of running it"))
-            .arg(option("compile-info", "Prints what compiles"))
-            .arg(option("link-info", "Prints what links"))
+            .arg(option("compile-info", "Prints the whole command that compiles"))
+            .arg(option("link-info", "Prints the whole command that links"))
             .arg(
                 clap::Arg::new("words")
                     .value_name("WORDS")
@@ -202,8 +203,10 @@ fn command(
         words.len() < before
     };
     let show = asked(&["show", "showme"]);
-    let compile = asked(&["compile_info", "compile-info", "showme:compile"]);
-    let link = asked(&["link_info", "link-info", "showme:link"]);
+    // Those of MPICH have the compiler, those of Open MPI are words to add to another command.
+    let (compile_words, link_words) = (asked(&["showme:compile"]), asked(&["showme:link"]));
+    let compile = asked(&["compile_info", "compile-info"]) || compile_words;
+    let link = asked(&["link_info", "link-info"]) || link_words;
     let only_some = compile || link;
     if let Some(part) = words.iter().find_map(|word| option(word)?.strip_prefix("showme:")) {
         let shown = match part {
@@ -219,7 +222,8 @@ fn command(
         };
         return Ok((true, shown));
     }
-    let mut command = compiler.to_vec();
+    let only_words = compile_words || link_words;
+    let mut command = if only_words { Vec::new() } else { compiler.to_vec() };
     if compile || !link {
         command.push(joined("-I", &prefix.join("include")));
     }
@@ -319,7 +323,9 @@ mod tests {
             ("-link_info", true, format!("cc {link}")),
             ("--showme", true, format!("cc -I/p/include {link}")),
             ("--showme a.c", true, format!("cc -I/p/include a.c {link}")),
-            ("--showme:compile", true, "cc -I/p/include".to_owned()),
+            ("--showme:compile", true, "-I/p/include".to_owned()),
+            ("-showme:link", true, link.to_owned()),
+            ("--compile-info", true, "cc -I/p/include".to_owned()),
             ("--link-info", true, format!("cc {link}")),
             ("--showme:libdirs", true, "/p/lib".to_owned()),
         ] {

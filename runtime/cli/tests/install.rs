@@ -107,7 +107,7 @@ fn install_lays_out_a_prefix_whose_commands_work() {
         }
     }
     let shown = run(place("bin/mpicc"), &["--showme:link"]);
-    let words = format!("echo '-L{libraries}' '-Wl,-rpath,{libraries}' -lmpi_abi\n");
+    let words = format!("'-L{libraries}' '-Wl,-rpath,{libraries}' -lmpi_abi\n");
     assert_eq!(text(&shown.stdout), words);
     let shown = run(place("bin/mpicc"), &["--showme:nothing"]);
     assert_eq!(shown.status.code(), Some(1));
