@@ -242,11 +242,49 @@ fn command(
 fn links(words: &[OsString]) -> bool {
     const STOPS: [&str; 6] = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
     // The words after these are no files.
-    const TAKES: [&str; 8] = ["-o", "-I", "-L", "-D", "-U", "-x", "-include", "-isystem"];
+    const TAKES: [&str; 36] = [
+        "-o",
+        "-I",
+        "-L",
+        "-D",
+        "-U",
+        "-A",
+        "-B",
+        "-F",
+        "-T",
+        "-e",
+        "-l",
+        "-u",
+        "-x",
+        "-z",
+        "-MF",
+        "-MT",
+        "-MQ",
+        "-include",
+        "-imacros",
+        "-iquote",
+        "-isystem",
+        "-isysroot",
+        "-idirafter",
+        "-iprefix",
+        "-iwithprefix",
+        "-iwithprefixbefore",
+        "-Xlinker",
+        "-Xassembler",
+        "-Xpreprocessor",
+        "-Xclang",
+        "-mllvm",
+        "-arch",
+        "-target",
+        "-aux-info",
+        "-wrapper",
+        "--param",
+    ];
     let stops = words.iter().any(|word| STOPS.iter().any(|stop| word == stop));
     let mut takes = false;
     let has_file = words.iter().any(|word| {
-        let is_file = !takes && !word.as_bytes().starts_with(b"-");
+        // A dash only is the standard input.
+        let is_file = !takes && (word == "-" || !word.as_bytes().starts_with(b"-"));
         takes = TAKES.iter().any(|option| word == option);
         is_file
     });
@@ -316,6 +354,9 @@ mod tests {
             ("-c a.c", false, "cc -I/p/include -c a.c".to_owned()),
             ("--version", false, "cc -I/p/include --version".to_owned()),
             ("-v -o a", false, "cc -I/p/include -v -o a".to_owned()),
+            ("-x c -", false, format!("cc -I/p/include -x c - {link}")),
+            ("-v -Xlinker --verbose", false, "cc -I/p/include -v -Xlinker --verbose".to_owned()),
+            ("-v -idirafter a -MF b", false, "cc -I/p/include -v -idirafter a -MF b".to_owned()),
             ("-show", true, format!("cc -I/p/include {link}")),
             ("-show a.c", true, format!("cc -I/p/include a.c {link}")),
             ("-show -c a.c", true, "cc -I/p/include -c a.c".to_owned()),
