@@ -90,6 +90,9 @@ pub fn install(prefix: &Path, library: Option<PathBuf>) -> io::Result<()> {
     }
     place(&prefix.join("lib").join(LIBRARY), |path| fs::copy(&library, path).map(drop))?;
     place(&prefix.join("lib/libmpi_abi.so"), |path| symlink(LIBRARY, path))?;
+    // A folder without other libraries, for the loader of programs that name no folder.
+    let only = prefix.join("lib/longshore").join(LIBRARY);
+    place(&only, |path| symlink(Path::new("..").join(LIBRARY), path))?;
     write(&prefix.join("include/mpi.h"), longshore_abi_table::header().as_bytes())?;
     write(&prefix.join("include/mpix.h"), longshore_abi_table::own_header().as_bytes())?;
     write(&prefix.join("include/mpix_fint.h"), longshore_abi_table::fint_header().as_bytes())?;

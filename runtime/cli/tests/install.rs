@@ -130,7 +130,11 @@ fn install_lays_out_a_prefix_whose_commands_work() {
 
     // The loader finds the library after the folders that the program's environment names.
     let show = ["-n", "1", "sh", "-c", "echo $LD_LIBRARY_PATH"];
-    for (given, expected) in [(None, libraries.clone()), (Some("/a"), format!("/a:{libraries}"))] {
+    let only = format!("{libraries}/longshore");
+    let names: Vec<_> = fs::read_dir(&only).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(names, ["libmpi_abi.so.1"]);
+    assert_eq!(fs::read(place("lib/longshore/libmpi_abi.so.1")).unwrap(), b"another library");
+    for (given, expected) in [(None, only.clone()), (Some("/a"), format!("/a:{only}"))] {
         let mut command = Command::new(place("bin/mpiexec"));
         command.env_remove("LD_LIBRARY_PATH").args(show);
         command.envs(given.map(|given| ("LD_LIBRARY_PATH", given)));

@@ -458,15 +458,14 @@ fn check_program(orders: &Orders, member: &Member) -> Result<(), Error> {
 }
 
 /// The variable by which the loader finds the C interface of this installation, after the folders
-/// that the program's environment names. `None` if this command isn't installed beside it, or the
-/// loader looks there anyway.
+/// that the program's environment names. The folder has no other library, since those of
+/// PREFIX/lib, such as /usr/local/lib, may be others than the program found without it. `None` if
+/// this command isn't installed.
 fn library_path(program: &Program) -> Option<(&'static str, OsString)> {
     const VARIABLE: &str = "LD_LIBRARY_PATH";
     let command = std::env::current_exe().ok()?;
-    let folder = command.parent()?.parent()?.join("lib");
-    if ["/lib", "/usr/lib"].iter().any(|usual| folder == Path::new(usual))
-        || !folder.join("libmpi_abi.so.1").exists()
-    {
+    let folder = command.parent()?.parent()?.join("lib/longshore");
+    if !folder.join("libmpi_abi.so.1").exists() {
         return None;
     }
     let own = program.environment.iter().rfind(|(name, _)| name == VARIABLE);
