@@ -5,6 +5,8 @@
 mod collective;
 #[path = "checks/notify.rs"]
 mod notify;
+#[path = "checks/threads.rs"]
+mod threads;
 #[path = "checks/waits.rs"]
 mod waits;
 

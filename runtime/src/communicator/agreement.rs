@@ -6,11 +6,13 @@
 //!    take part in those that other ranks begin.
 //! 2. A call is agreed once every rank has announced one on its object. So the order of calls
 //!    counts on each object only.
-//! 3. Ranks of one thread each, which announce calls on different objects, wait for each other in
-//!    vain. All ranks learn it in the same round, and forget the announcements of that round and
-//!    those before.
+//! 3. Two ranks of one thread each, which announce calls on different objects, wait for each other
+//!    in vain. All ranks learn it in the same round. There, every call that is announced and not
+//!    agreed fails at all ranks, also those of ranks with several threads.
+//! 4. If calls differ, rank 0 reports it. The next round says so, and only then do the calls of
+//!    all ranks return: the first rank that gets an error may end the job.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +28,8 @@ pub(super) struct Part {
     pub waiting: Vec<Object>,
     /// Whether another thread of the rank may make a call meanwhile.
     pub threads: bool,
+    /// From rank 0, the numbers of the verdicts that it has reported since the last round.
+    pub reported: Vec<u64>,
 }
 
 /// The announcements of all ranks to a call on one object, by rank; or those of the ranks that made
@@ -41,18 +45,47 @@ pub(super) enum Verdict {
 pub(super) struct Agreement {
     /// Whether a thread of this rank takes part in a round now.
     pub busy: bool,
-    /// The objects of this rank's calls that wait for a verdict.
-    pub waiting: Vec<Object>,
+    /// The objects of this rank's announced calls that wait for a verdict.
+    waiting: Vec<Object>,
     /// The announcements that wait for those of other ranks, by rank.
     open: Vec<Vec<Announcement>>,
-    /// The verdicts on this rank's calls that their threads haven't taken yet.
-    verdicts: BTreeMap<Object, Verdict>,
+    /// The number of verdicts so far.
+    given: u64,
+    /// The verdicts on this rank's calls that their threads haven't taken yet, with their numbers.
+    verdicts: BTreeMap<Object, (u64, Verdict)>,
+    /// At rank 0, the numbers of the verdicts reported since its last part in a round.
+    reported: Vec<u64>,
+    /// The numbers of the verdicts of which all ranks know that they are reported.
+    known: BTreeSet<u64>,
 }
 
 impl Agreement {
-    /// Takes the verdict on this rank's call on an object.
-    pub(super) fn take(&mut self, object: Object) -> Option<Verdict> {
+    /// Takes the verdict on this rank's call on an object, with the verdict's number.
+    pub(super) fn take(&mut self, object: Object) -> Option<(u64, Verdict)> {
         self.verdicts.remove(&object)
+    }
+
+    /// The part of this rank in a round that begins now.
+    pub(super) fn part(&mut self, said: Option<Announcement>, threads: bool) -> Part {
+        // Not before: a round in which the call isn't announced brings no verdict on it.
+        self.waiting.extend(said.as_ref().map(|said| said.object));
+        let reported = std::mem::take(&mut self.reported);
+        Part { said, waiting: self.waiting.clone(), threads, reported }
+    }
+
+    /// Rank 0 has reported the verdict with this number.
+    pub(super) fn report(&mut self, number: u64) {
+        self.reported.push(number);
+    }
+
+    /// Whether this rank has reported verdicts of which the other ranks don't know.
+    pub(super) fn has_reported(&self) -> bool {
+        !self.reported.is_empty()
+    }
+
+    /// Whether all ranks know that the verdict with this number is reported.
+    pub(super) fn is_reported(&self, number: u64) -> bool {
+        self.known.contains(&number)
     }
 
     /// This rank's call on an object waits no more.
@@ -72,6 +105,7 @@ impl Agreement {
         self.open.resize_with(parts.len(), Vec::new);
         let threads: Vec<bool> = parts.iter().map(|part| part.threads).collect();
         for (open, part) in self.open.iter_mut().zip(parts) {
+            self.known.extend(part.reported);
             open.retain(|it| part.waiting.contains(&it.object));
             if let Some(said) = part.said {
                 open.retain(|it| it.object != said.object);
@@ -91,8 +125,9 @@ impl Agreement {
             let said = said.filter_map(|(rank, open)| Some((rank, open.first()?.clone())));
             let said = Verdict::Differs(said.collect());
             self.open.iter_mut().for_each(Vec::clear);
+            self.given += 1;
             for object in &self.waiting {
-                self.verdicts.entry(*object).or_insert_with(|| said.clone());
+                self.verdicts.entry(*object).or_insert_with(|| (self.given, said.clone()));
             }
         }
     }
@@ -103,7 +138,11 @@ impl Agreement {
             at.map(|at| open.remove(at))
         };
         let said = self.open.iter_mut().filter_map(take).collect();
-        self.verdicts.insert(object, Verdict::Agreed(said));
+        self.given += 1;
+        // The call of this rank may have failed during the round.
+        if self.waiting.contains(&object) {
+            self.verdicts.insert(object, (self.given, Verdict::Agreed(said)));
+        }
     }
 }
 
@@ -126,11 +165,12 @@ mod tests {
             clock: Vec::new(),
             tally: Tally::default(),
         };
-        Part { said: said.map(announcement), waiting: waiting.to_vec(), threads }
+        let (said, waiting) = (said.map(announcement), waiting.to_vec());
+        Part { said, waiting, threads, reported: Vec::new() }
     }
 
-    fn is_agreed(verdict: Option<Verdict>) -> bool {
-        matches!(verdict, Some(Verdict::Agreed(said)) if said.len() == 2)
+    fn is_agreed(verdict: Option<(u64, Verdict)>) -> bool {
+        matches!(verdict, Some((_, Verdict::Agreed(said))) if said.len() == 2)
     }
 
     #[test]
@@ -164,7 +204,7 @@ mod tests {
         let (world, first) =
             (part(Some(WORLD), &[WORLD], false), part(Some(FIRST), &[FIRST], false));
         state.handle_round(vec![world.clone(), first]);
-        let Some(Verdict::Differs(said)) = state.take(WORLD) else { panic!("{state:?}") };
+        let Some((_, Verdict::Differs(said))) = state.take(WORLD) else { panic!("{state:?}") };
         assert_eq!(said[1].1.call, "call on Window(1)");
         // The next calls match again.
         state.handle_round(vec![world.clone(), world]);
@@ -179,5 +219,38 @@ mod tests {
         state.leave(FIRST);
         state.handle_round(vec![part(None, &[], true), part(Some(FIRST), &[FIRST], true)]);
         assert_eq!((state.take(FIRST), state.awaited(FIRST)), (None, Some(0)));
+    }
+    #[test]
+    fn a_call_that_failed_during_a_round_gets_no_verdict_later() {
+        let mut state = Agreement { waiting: vec![FIRST], ..Agreement::default() };
+        let first = || part(Some(FIRST), &[FIRST], true);
+        let heard = vec![first(), first()];
+        state.leave(FIRST);
+        state.handle_round(heard);
+        assert_eq!(state.take(FIRST), None);
+    }
+
+    #[test]
+    fn calls_that_are_not_announced_yet_get_no_verdict() {
+        let mut state = Agreement::default();
+        let (world, second) =
+            (part(Some(WORLD), &[WORLD], false), part(Some(SECOND), &[SECOND], false));
+        let said = part(Some(FIRST), &[FIRST], true).said;
+        let first = state.part(said, true);
+        // Another thread of this rank is about to announce a call on the second window.
+        state.handle_round(vec![first, world, second]);
+        assert!(matches!(state.take(FIRST), Some((1, Verdict::Differs(said))) if said.len() == 3));
+        assert_eq!((state.take(WORLD), state.take(SECOND)), (None, None));
+    }
+
+    #[test]
+    fn a_report_is_known_after_the_round_that_says_so() {
+        let mut state = Agreement::default();
+        state.report(4);
+        assert!(state.has_reported() && !state.is_reported(4));
+        let mine = state.part(None, false);
+        assert!(!state.has_reported());
+        state.handle_round(vec![mine, part(None, &[], false)]);
+        assert!(state.is_reported(4) && !state.is_reported(3));
     }
 }

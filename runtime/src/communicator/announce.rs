@@ -3,7 +3,7 @@
 use std::sync::{MutexGuard, PoisonError};
 
 use super::Communicator;
-use super::agreement::{Agreement, Part, Verdict};
+use super::agreement::{Agreement, Verdict};
 use super::calls::Call;
 use super::participants::finish;
 use crate::check::clock::Clock;
@@ -137,61 +137,65 @@ impl Communicator {
         };
         let (call, site) = (call(), site(caller));
         let mine = Announcement { object, call, site, promises, sample, clock, tally };
-        self.agreement().waiting.push(object);
-        let verdict = self.await_verdict(mine, window);
+        let verdict = self.take_part(Some(mine), window, |agreement| {
+            agreement.take(object).ok_or_else(|| agreement.awaited(object))
+        });
         self.agreement().leave(object);
         let (all, rank) = self.everyone();
         let ranks = all.processes();
-        let said = match verdict? {
-            Verdict::Agreed(said) => said,
+        let (number, verdict) = verdict?;
+        let (said, found) = match verdict {
+            Verdict::Agreed(said) => {
+                let found = compare(ranks, &said);
+                (said, found)
+            }
             Verdict::Differs(said) => {
                 let of = |rank: &u32| ranks.get(*rank as usize).copied().unwrap_or_default();
                 let callers: Vec<u32> = said.iter().map(|(rank, _)| of(rank)).collect();
                 let said: Vec<_> = said.into_iter().map(|(_, said)| said).collect();
-                let found = differ(&callers, &said);
-                let text = found.text.clone();
-                if let (Some(check), 0) = (process.engine().state().check(), rank) {
-                    check.tell(found.kind, || found.text);
-                }
-                return Err(ErrorKind::OutOfOrder(text).into());
+                (Vec::new(), Some(differ(&callers, &said)))
             }
         };
         let mut known = Clock::default();
         for it in &said {
             known.join(&Clock::from_numbers(it.clock.clone()));
         }
-        let mut engine = process.engine();
-        if let Some(check) = engine.state().check() {
+        if let Some(check) = process.engine().state().check() {
             check.learn_with(ranks, &known);
-            if let Some(Disagreement { rule, kind, text }) = compare(ranks, &said) {
-                // All ranks come to this result, so only one of them reports it.
-                if rank == 0 {
-                    check.tell(kind, || text.clone());
-                }
-                if rule == 8 {
-                    drop(engine);
-                    // The first rank that gets the error may end the job: not before the report.
-                    let told = self.announcing(window);
-                    finish(told.allgather_values_within(&true, longest(process.me().size)))?;
-                    return Err(ErrorKind::OutOfOrder(text).into());
-                }
+            // All ranks come to this result, so only one of them reports it.
+            if let (Some(Disagreement { kind, text, .. }), 0) = (&found, rank) {
+                check.tell(kind.clone(), || text.clone());
             }
+        }
+        if let Some(Disagreement { rule: 8, text, .. }) = found {
+            if rank == 0 {
+                self.agreement().report(number);
+            }
+            // The first rank that gets the error may end the job: not before the report.
+            self.take_part(None, window, |agreement| match agreement.is_reported(number) {
+                true => Ok(()),
+                false => Err(Some(0)),
+            })?;
+            return Err(ErrorKind::OutOfOrder(text).into());
         }
         Ok(said.into_iter().map(|it| it.tally).collect())
     }
 
-    /// Announces a call, and waits for the verdict on it.
-    fn await_verdict(&self, mine: Announcement, window: Option<u32>) -> Result<Verdict> {
+    /// Takes part in rounds until `look` returns a value, which it returns. Until then, `look`
+    /// returns the rank that this thread waits for. The first round announces `news`.
+    fn take_part<T>(
+        &self,
+        mut news: Option<Announcement>,
+        window: Option<u32>,
+        mut look: impl FnMut(&mut Agreement) -> Result<T, Option<u32>>,
+    ) -> Result<T> {
         let process = self.process();
-        let object = mine.object;
-        let mut news = Some(mine);
         loop {
-            if let Some(verdict) = self.await_round(object, news.is_some(), window)? {
-                return Ok(verdict);
+            if let Some(value) = self.await_round(&mut look, news.is_some(), window)? {
+                return Ok(value);
             }
-            let waiting = self.agreement().waiting.clone();
             let threads = process.may_have_threads();
-            let part = Part { said: news.take(), waiting, threads };
+            let part = self.agreement().part(news.take(), threads);
             let limit = longest(process.me().size);
             let heard = finish(self.announcing(window).allgather_values_within(&part, limit));
             // With the engine locked, since other threads of this rank look before they sleep.
@@ -206,15 +210,15 @@ impl Communicator {
         }
     }
 
-    /// Waits for the verdict on a call of this rank, or until a round is to be made: for news of
-    /// this thread, or since another rank has begun it. Returns `None` for a round, which no other
-    /// thread of this rank joins.
-    fn await_round(
+    /// Waits until `look` returns a value, or until a round is to be made: for news of this rank,
+    /// or since another rank has begun it. Returns `None` for a round, which no other thread of
+    /// this rank joins.
+    fn await_round<T>(
         &self,
-        object: Object,
+        look: &mut impl FnMut(&mut Agreement) -> Result<T, Option<u32>>,
         has_news: bool,
         window: Option<u32>,
-    ) -> Result<Option<Verdict>> {
+    ) -> Result<Option<T>> {
         let (process, (all, _)) = (self.process(), self.everyone());
         let context = self.context(Channel::Internal);
         let begun = |state: &mut State| {
@@ -223,19 +227,21 @@ impl Communicator {
         };
         process.wait(|state, arming| {
             let mut agreement = self.agreement();
-            if let Some(verdict) = agreement.take(object) {
-                return Some(Ok(Some(verdict)));
-            }
+            let awaited = match look(&mut agreement) {
+                Ok(value) => return Some(Ok(Some(value))),
+                Err(awaited) => awaited,
+            };
             if !agreement.busy {
-                let join =
-                    if has_news { Some(Ok(())) } else { begun(state).map(|it| it.map(drop)) };
+                let join = match has_news || agreement.has_reported() {
+                    true => Some(Ok(())),
+                    false => begun(state).map(|it| it.map(drop)),
+                };
                 agreement.busy = matches!(join, Some(Ok(())));
                 if let Some(join) = join {
                     return Some(join.map(|()| None));
                 }
             }
             if arming {
-                let awaited = agreement.awaited(object);
                 process.note_wait(
                     awaited.and_then(|rank| all.processes().get(rank as usize).copied()),
                 );
