@@ -14,7 +14,8 @@ use longshore::job::Checking;
 use longshore::shipable::Basic;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    Architecture, Assert, Class, Datatype, Info, LockType, Op, Passive, Rank, Type, Window,
+    Architecture, Assert, Class, Datatype, Info, LockType, Op, Passive, Rank, TargetTypes, Type,
+    Window,
 };
 
 const NATIVE: Architecture = Architecture::NATIVE;
@@ -121,6 +122,34 @@ fn rule_23_a_get_while_another_puts_or_accumulates() {
         ["rule 23", "of rank 1", "put by rank 0 at ", "get by rank 2 at ", "touch bytes 24..32"];
     expect(&words, accesses(false));
     expect(&["rule 23", "accumulate (MPI_SUM of ", "get by rank 2 at "], accesses(true));
+}
+
+/// Both the type and the memory may make up for a displacement that isn't aligned itself.
+#[test]
+fn rule_14_is_about_the_address_of_the_first_item() {
+    let put = |rank: &Rank, mut window: Window, displacement: i64, first: i64| {
+        let double = Datatype::hindexed_block(1, &[first], &Datatype::basic(Basic::Double));
+        let double = rank.commit(&double.unwrap()).unwrap();
+        let put = window.fence(|epoch| match rank.world().rank() {
+            2 => epoch.put(&[1.5], 1, displacement, 1, &double),
+            _ => Ok(()),
+        });
+        put.unwrap();
+        window.free().unwrap();
+    };
+    let body = |rank: Rank| {
+        let info = Info { target_types: TargetTypes::SameLayout, ..Info::default() };
+        // The second member of structs of 12 bytes.
+        let window = Window::allocate(rank.world(), 28, 12, &info).unwrap();
+        put(&rank, window, 1, 4);
+        // The memory of rank 1 begins at byte 28.
+        let window = Window::allocate_shared(rank.world(), 28, 1, &info).unwrap();
+        put(&rank, window, 4, 0);
+        let reports = rank.reports();
+        rank.finalize().unwrap();
+        reports
+    };
+    assert_eq!(run(3, &options(false), body).unwrap().concat(), [""; 0]);
 }
 
 #[test]

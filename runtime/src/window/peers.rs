@@ -48,6 +48,9 @@ pub(super) struct Target {
     pub location: Location,
     /// Whether messages to it may go by its mailbox: its route is [`Route::Peer`], and ranks poll.
     pub has_mailbox: bool,
+    /// Under `--check`, the bytes from the last multiple of [`LINE`](crate::check::alignment::LINE) to its memory, unless the
+    /// window is dynamic.
+    pub lead: u8,
     /// Equal for two targets of one window if the same operations are valid on both: [`DIRECT`] or
     /// [`OBSERVED`], or a number of their route and architecture.
     pub class: u64,
@@ -113,6 +116,8 @@ pub(super) struct Known {
     pub offset: Option<u64>,
     /// As [`Target::has_mailbox`].
     pub has_mailbox: bool,
+    /// As [`Target::lead`].
+    pub lead: u8,
 }
 
 /// The facts about all ranks of a window.
@@ -141,6 +146,7 @@ struct Fact {
     architecture: u16,
     route: Route,
     has_mailbox: bool,
+    lead: u8,
 }
 
 // Even where no two ranks are alike, a rank costs its peers little.
@@ -149,7 +155,7 @@ const _: () = assert!(size_of::<Fact>() <= 24);
 impl Facts {
     /// Adds the facts about the next rank.
     fn push(&mut self, known: Known) {
-        let Known { measures, architecture, route, offset, has_mailbox } = known;
+        let Known { measures, architecture, route, offset, has_mailbox, lead } = known;
         // There are few, and neighbours are mostly alike.
         let same = |seen: &Architecture| {
             seen.name() == architecture.name() && seen.same_representation(&architecture)
@@ -160,7 +166,7 @@ impl Facts {
         });
         let Measures { size, unit } = measures;
         let (first, architecture) = (self.ranks, at as u16);
-        let fact = Fact { first, size, unit, architecture, route, has_mailbox };
+        let fact = Fact { first, size, unit, architecture, route, has_mailbox, lead };
         if self.runs.last().is_none_or(|last| *last != Fact { first: last.first, ..fact }) {
             self.runs.push(fact);
         }
@@ -383,7 +389,7 @@ impl Peers {
     fn make(&self, rank: u32) -> &Target {
         self.targets[rank as usize].get_or_init(|| {
             let (fact, offset) = self.facts.of(rank);
-            let Fact { size, unit, architecture, route, has_mailbox, .. } = fact;
+            let Fact { size, unit, architecture, route, has_mailbox, lead, .. } = fact;
             Box::new(Target {
                 rank,
                 peer: self.control.group().process(rank),
@@ -392,6 +398,7 @@ impl Peers {
                 route,
                 location: self.location(offset, route),
                 has_mailbox,
+                lead,
                 class: match route {
                     Route::Direct if self.is_observed => OBSERVED,
                     Route::Direct => DIRECT,
@@ -465,6 +472,7 @@ mod tests {
             route,
             offset,
             has_mailbox: false,
+            lead: 0,
         };
         let mut facts = Facts::default();
         (0..500).for_each(|_| facts.push(known(64, Route::Message, None)));

@@ -7,6 +7,7 @@ use longshore_transport::Range;
 use super::offer::Offer;
 use super::reach::pair_with;
 use super::{Contribution, Ground};
+use crate::check::alignment::LINE;
 use crate::communicator::Communicator;
 use crate::control::Control;
 use crate::endpoint::Endpoint;
@@ -177,6 +178,9 @@ impl Targets<'_> {
         let beside = process.hosts().share(peer, me.rank);
         let offset =
             self.starts.map_or(offer.offset, |(offset, starts)| Some(offset + starts[rank]));
+        // Segments begin at a page.
+        let start = offset.or(offer.address).filter(|_| process.checks());
+        let lead = start.map_or(0, |start| (start % LINE) as u8);
         let offset = offset.filter(|_| beside);
         let is_dynamic = self.flavor == Flavor::Dynamic;
         let (endpoint, why) = process.endpoint(peer, &architecture);
@@ -204,7 +208,7 @@ impl Targets<'_> {
             ),
         }
         let has_mailbox = route == Route::Peer && process.mailboxes().is_some();
-        Ok(Known { measures, architecture, route, offset, has_mailbox })
+        Ok(Known { measures, architecture, route, offset, has_mailbox, lead })
     }
 }
 

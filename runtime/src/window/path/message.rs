@@ -29,10 +29,9 @@ const SHORT: u64 = 512;
 /// has no unit that could be wrong.
 #[cold]
 fn check_alignment(parts: &Parts, checked: &Checked<'_>) -> Result<()> {
-    let Checked { action, target, target_type, displacement, .. } = *checked;
-    let (Some(Leaf::Basic(item)), false) =
-        (target_type.single_leaf(), parts.memory().flavor() == Flavor::Dynamic)
-    else {
+    let Checked { action, target, count, target_type, displacement, .. } = *checked;
+    let is_placed = count > 0 && parts.memory().flavor() != Flavor::Dynamic;
+    let (Some(Leaf::Basic(item)), true) = (target_type.single_leaf(), is_placed) else {
         return Ok(());
     };
     let bounds = target_type.bounds_on(&target.architecture)?;
@@ -44,6 +43,8 @@ fn check_alignment(parts: &Parts, checked: &Checked<'_>) -> Result<()> {
         item: item.mpi_name(),
         displacement,
         unit: target.measures.unit,
+        lead: target.lead.into(),
+        first: bounds.true_lb,
         align: bounds.align,
         extent: bounds.extent(),
     };
