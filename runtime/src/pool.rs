@@ -17,6 +17,14 @@ static SHARERS: AtomicUsize = AtomicUsize::new(1);
 /// The processors that they may use together; 0 if no launcher has said so.
 static GRANTED: AtomicUsize = AtomicUsize::new(0);
 
+/// The threads of the pool.
+static MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// The number of the pool's threads; 0 before it is made.
+pub(crate) fn made() -> usize {
+    MADE.load(Relaxed)
+}
+
 /// Records that a host's ranks share its cores, before the pool is made, and how many processors
 /// the launcher grants them together.
 ///
@@ -90,14 +98,19 @@ fn any() -> Option<&'static dyn Pool> {
         if threads < 2 {
             return None;
         }
-        // Without threads, transfers take longer but are right.
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|index| format!("longshore-{index}"))
-            .build()
-            .ok()
+        build(threads)
     };
     POOL.get_or_init(make).as_ref().map(|pool| pool as &dyn Pool)
+}
+
+/// Makes a pool, and counts its threads. Without one, transfers take longer but are right.
+#[cfg(feature = "rayon")]
+fn build(threads: usize) -> Option<rayon::ThreadPool> {
+    let name = |index| format!("longshore-{index}");
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build().ok()?;
+    MADE.fetch_add(threads, Relaxed);
+    Some(pool)
 }
 
 #[cfg(not(feature = "rayon"))]
@@ -134,5 +147,13 @@ mod tests {
     fn the_environment_sets_the_number_of_threads() {
         assert_eq!(threads(Some(1), 8, 8, 1, None), 1);
         assert_eq!(threads(Some(3), 8, 8, 4, Some(2)), 3);
+    }
+
+    #[test]
+    #[cfg(feature = "rayon")]
+    fn the_threads_of_a_pool_are_counted() {
+        let pool = super::build(2).unwrap();
+        assert_eq!(pool.current_num_threads(), 2);
+        assert!(super::made() >= 2);
     }
 }

@@ -364,8 +364,9 @@ impl Rank {
 
     /// Promises that one thread at a time makes calls, so that no thread can end the call of
     /// another one, as programs below MPI_THREAD_MULTIPLE do (MPI-5.0 section 11.2.1). Under
-    /// `--check`, mismatches are then reported even if the process has other threads. `false` takes
-    /// the promise back.
+    /// `--check`, mismatches are then reported even if the process has other threads, or if these
+    /// can't be counted: in a job on several hosts, and in a simulation. `false` takes the promise
+    /// back.
     ///
     /// ```
     /// # let rank = longshore::init()?;

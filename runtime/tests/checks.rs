@@ -32,6 +32,7 @@ fn options(unlike: bool) -> Options {
 /// run.
 fn reports(body: impl Fn(&Rank) + Sync) -> Vec<Vec<String>> {
     let whole = |rank: Rank| {
+        rank.promise_one_thread(true);
         body(&rank);
         // The records of operations have arrived when their fence or barrier has ended.
         rank.world().barrier().unwrap();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ThreadId};
 
 use super::Process;
+use crate::pool;
 
 /// The knowledge about the threads that make calls.
 pub(super) struct Threads {
@@ -25,7 +26,7 @@ impl Threads {
 
 impl Process {
     /// The program promises that one thread at a time makes calls, so that no thread ends the call
-    /// of another one (MPI-5.0 section 11.6.2, a level below MPI_THREAD_MULTIPLE).
+    /// of another one (MPI-5.0 section 11.2.1, a level below MPI_THREAD_MULTIPLE).
     pub(crate) fn promise_one_thread(&self, promised: bool) {
         self.threads.promised.store(promised, Ordering::Relaxed);
     }
@@ -48,13 +49,13 @@ impl Process {
         several || !threads.promised.load(Ordering::Relaxed) && self.has_more_threads()
     }
 
-    /// Whether the process has threads beside the first and this library's. Those of a simulation
-    /// and of the network can't be told from the program's.
+    /// Whether the process may have threads beside the first and this library's. Those of a
+    /// simulation and of the network can't be told from the program's.
     fn has_more_threads(&self) -> bool {
         if !self.whole || !self.hosts.is_one() {
-            return false;
+            return true;
         }
-        let own = 1 + usize::from(self.server().is_some());
-        std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() > own)
+        let own = 1 + usize::from(self.server().is_some()) + pool::made();
+        std::fs::read_dir("/proc/self/task").map_or(true, |threads| threads.count() > own)
     }
 }

@@ -151,6 +151,7 @@ fn rule_8_reports_name_the_line_of_every_collective_call() {
         ("set_info of window 1", &|_, window| window.set_info(&Info::default())),
     ];
     run(3, &options(false), |rank| {
+        rank.promise_one_thread(true);
         let world = rank.world();
         let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
         for (name, call) in calls {
