@@ -257,7 +257,7 @@ impl Check {
     }
 
     /// Records a load or store of this rank in its own window.
-    pub(crate) fn touch(&mut self, window: u32, bytes: Range<i64>, stores: bool, caller: Caller) {
+    pub(crate) fn touch(&mut self, window: u32, bytes: Range<i64>, stores: bool, site: Site) {
         if bytes.is_empty() {
             return;
         }
@@ -270,7 +270,7 @@ impl Check {
         let access = Access {
             origin: self.me,
             deed,
-            site: Line::of(caller).to_string().into(),
+            site,
             footprint: footprint::Footprint::run(bytes),
             number: 0,
             alone: false,

@@ -109,9 +109,13 @@ impl Checking {
     /// This rank loads from its window, or stores to it.
     #[cold]
     pub(super) fn touched(&self, bytes: Range<i64>, stores: bool, caller: Caller) {
-        let mut engine = self.process.engine();
-        if let Some(check) = engine.state().check() {
-            check.touch(self.window, bytes, stores, caller);
+        if !self.process.checks() {
+            return;
+        }
+        // Before the engine is locked, since it may take long to find the line.
+        let site = site(Some(Line::of(caller))).into();
+        if let Some(check) = self.process.engine().state().check() {
+            check.touch(self.window, bytes, stores, site);
         }
     }
 
