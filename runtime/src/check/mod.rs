@@ -454,6 +454,11 @@ impl Check {
         self.reports.tell(kind, text);
     }
 
+    /// As [`Reports::remark`].
+    pub(crate) fn remark(&mut self, kind: String, text: impl FnOnce() -> String) {
+        self.reports.remark(kind, text);
+    }
+
     /// The texts of all reports so far.
     pub(crate) fn texts(&self) -> &[String] {
         self.reports.texts()

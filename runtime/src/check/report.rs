@@ -1,6 +1,6 @@
 //! The reports of `--check`. Each kind of fault is reported once, however often it occurs.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,8 @@ pub(crate) struct Tally {
     pub told: u64,
     /// Faults of a kind that was reported already.
     pub alike: u64,
+    /// Remarks, each once, on what MPI allows and a program hardly means.
+    pub remarks: u64,
     /// Accesses, or parts of them, that were forgotten early or not compared.
     pub missed: u64,
 }
@@ -24,7 +26,7 @@ pub(crate) struct Tally {
 /// The reports of one rank.
 #[derive(Default)]
 pub(crate) struct Reports {
-    known: HashMap<String, u64>,
+    known: HashSet<String>,
     texts: Vec<String>,
     tally: Tally,
 }
@@ -33,18 +35,29 @@ impl Reports {
     /// Reports a fault, unless one of its kind was reported already. The kind names the rule and
     /// the calls.
     pub(crate) fn tell(&mut self, kind: String, text: impl FnOnce() -> String) {
-        if let Some(times) = self.known.get_mut(&kind) {
-            *times += 1;
-            self.tally.alike += 1;
-            return;
+        match self.is_new(kind) {
+            true => {
+                self.tally.told += 1;
+                self.say(text());
+            }
+            false => self.tally.alike += 1,
         }
-        if self.known.len() == DIFFERENT {
-            self.tally.alike += 1;
-            return;
+    }
+
+    /// Prints a remark, unless one of its kind was printed already. It is no fault.
+    pub(crate) fn remark(&mut self, kind: String, text: impl FnOnce() -> String) {
+        if self.is_new(kind) {
+            self.tally.remarks += 1;
+            self.say(text());
         }
-        self.known.insert(kind, 1);
-        self.tally.told += 1;
-        let text = text();
+    }
+
+    /// Whether nothing of this kind was reported so far, and there is room for it.
+    fn is_new(&mut self, kind: String) -> bool {
+        self.known.len() < DIFFERENT && self.known.insert(kind)
+    }
+
+    fn say(&mut self, text: String) {
         log::say(&text);
         self.texts.push(text);
     }
@@ -105,13 +118,20 @@ pub(crate) const SEVERAL_HOSTS: &str = "check: several hosts: ranks that wait fo
 pub(crate) fn summary(tallies: &[Tally]) -> String {
     let sum = |what: fn(&Tally) -> u64| tallies.iter().map(what).sum::<u64>();
     let (told, alike, missed) = (sum(|it| it.told), sum(|it| it.alike), sum(|it| it.missed));
+    let remarks = sum(|it| it.remarks);
     let mut text = match (told, alike) {
+        (0, _) if remarks > 0 => "check: no fault".to_owned(),
         (0, _) => "check: nothing to report".to_owned(),
         (1, 0) => "check: 1 report".to_owned(),
         (_, 0) => format!("check: {told} reports"),
         (1, _) => format!("check: 1 report, and {alike} more findings like it"),
         _ => format!("check: {told} reports, and {alike} more findings like them"),
     };
+    match remarks {
+        0 => {}
+        1 => text += ", 1 remark",
+        remarks => text += &format!(", {remarks} remarks"),
+    }
     if missed > 0 {
         text += &format!(
             "; {missed} accesses were too many or too irregular to be compared with all others"

@@ -48,8 +48,8 @@ pub(super) struct Target {
     pub location: Location,
     /// Whether messages to it may go by its mailbox: its route is [`Route::Peer`], and ranks poll.
     pub has_mailbox: bool,
-    /// Under `--check`, the bytes from the last multiple of [`LINE`](crate::check::alignment::LINE) to its memory, unless the
-    /// window is dynamic.
+    /// Under `--check`, the bytes from the last multiple of
+    /// [`LINE`](crate::check::alignment::LINE) to its memory, unless the window is dynamic.
     pub lead: u8,
     /// Equal for two targets of one window if the same operations are valid on both: [`DIRECT`] or
     /// [`OBSERVED`], or a number of their route and architecture.

@@ -25,7 +25,7 @@ use crate::wire::{Header, Kind};
 /// An answer of at most this many bytes comes in one frame: no link has a shorter limit.
 const SHORT: u64 = 512;
 
-/// Under `--check`, reports an operation whose items aren't aligned at the target. A dynamic window
+/// Under `--check`, remarks on an operation whose items aren't aligned at the target. A dynamic window
 /// has no unit that could be wrong.
 #[cold]
 fn check_alignment(parts: &Parts, checked: &Checked<'_>) -> Result<()> {
@@ -50,7 +50,8 @@ fn check_alignment(parts: &Parts, checked: &Checked<'_>) -> Result<()> {
     };
     if let Some((kind, text)) = placed.report() {
         if let Some(check) = parts.process().engine().state().check() {
-            check.tell(kind, || text);
+            // MPI allows it, and some programs mean it.
+            check.remark(kind, || text);
         }
     }
     Ok(())
