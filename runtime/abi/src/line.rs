@@ -35,7 +35,45 @@ unsafe extern "C" {
         each: extern "C" fn(*mut Frame, *mut c_void) -> c_int,
         argument: *mut c_void,
     ) -> c_int;
+    #[cfg(not(target_arch = "arm"))]
     fn _Unwind_GetIP(frame: *mut Frame) -> usize;
+    #[cfg(target_arch = "arm")]
+    fn _Unwind_VRS_Get(
+        frame: *mut Frame,
+        class: c_int,
+        register: u32,
+        representation: c_int,
+        value: *mut c_void,
+    ) -> c_int;
+}
+
+/// The address in a frame to which its call returns.
+///
+/// # Safety
+/// The frame is that of a backtrace that goes on.
+#[cfg(not(target_arch = "arm"))]
+unsafe fn return_address(frame: *mut Frame) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { _Unwind_GetIP(frame) }
+}
+
+/// The address in a frame to which its call returns: Arm's unwinder has no function for it, but
+/// one for registers.
+///
+/// # Safety
+/// The frame is that of a backtrace that goes on.
+#[cfg(target_arch = "arm")]
+unsafe fn return_address(frame: *mut Frame) -> usize {
+    const CORE: c_int = 0;
+    const PROGRAM_COUNTER: u32 = 15;
+    const UINT32: c_int = 0;
+    let mut address = 0_usize;
+    // SAFETY: the caller's promise. The register has the size of an address.
+    unsafe {
+        _Unwind_VRS_Get(frame, CORE, PROGRAM_COUNTER, UINT32, (&raw mut address).cast());
+    }
+    // The lowest bit says that the code is Thumb's.
+    address & !1
 }
 
 /// What lets the unwinder go on, and what ends it.
@@ -72,7 +110,7 @@ pub fn of_call(may_wait: bool) -> Option<&'static SourceLine> {
     let known = KNOWN.get_or_init(Mutex::default);
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     let Known { lines, files } = &mut *known;
-    // A program has so many places of calls, so their lines are kept for good.
+    // A program has few places of calls, so their lines are kept for good.
     Some(*lines.entry(address).or_insert_with(|| Box::leak(Box::new(look_up(address, files)))))
 }
 
@@ -86,7 +124,7 @@ fn address() -> Option<usize> {
     extern "C" fn each(frame: *mut Frame, walk: *mut c_void) -> c_int {
         // SAFETY: `walk` is the argument of the backtrace below, which nothing else uses until its
         // end. The unwinder calls this function with a frame of its own.
-        let (walk, address) = unsafe { (&mut *walk.cast::<Walk>(), _Unwind_GetIP(frame)) };
+        let (walk, address) = unsafe { (&mut *walk.cast::<Walk>(), return_address(frame)) };
         if address == 0 || walk.own.iter().any(|own| own.contains(&address)) {
             return GO_ON;
         }
