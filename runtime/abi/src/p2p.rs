@@ -99,11 +99,15 @@ pub fn sendrecv_replace(
     comm: &Comm,
     status: Room<Status>,
 ) -> Result<()> {
-    let data = buf
-        .destination(count, of_message(datatype, if dest == PROC_NULL { source } else { dest })?)?;
+    let data = buf.destination(count, of_both(datatype, dest, source)?)?;
     let received = comm.inner().sendrecv_replace(data, (dest, sendtag), (source, recvtag))?;
     envelope::received(Some(comm), &received).put(status.get(0));
     Ok(())
+}
+
+/// The type of a message to one rank and of one from another, either of which may be MPI_PROC_NULL.
+fn of_both(datatype: Option<&Type>, dest: c_int, source: c_int) -> Result<&longshore::Type> {
+    of_message(datatype, if dest == PROC_NULL { source } else { dest })
 }
 
 /// Starts an operation on a communicator, and gives it a request.
@@ -205,7 +209,7 @@ pub fn isendrecv_replace(
     comm: Handle,
 ) -> Result<Handle> {
     start(comm, |comm| {
-        let datatype = of_message(datatype, if dest == PROC_NULL { source } else { dest })?;
+        let datatype = of_both(datatype, dest, source)?;
         // The received message may come before the other is sent.
         let copy = Copied::of(buf, count, datatype)?;
         let receiving = comm.irecv(buf.given(count, datatype)?, source, recvtag)?;
