@@ -84,16 +84,21 @@ pub(crate) fn compare(ranks: &[u32], said: &[Announcement]) -> Option<Disagreeme
 /// The report of ranks that make different calls.
 pub(crate) fn differ(ranks: &[u32], said: &[Announcement]) -> Disagreement {
     let other = said.iter().position(|it| it.call != said[0].call).unwrap_or(0);
+    let (head, tail) = match said.iter().any(|it| it.object != said[0].object) {
+        true => (
+            "check: rule 8: ranks make different collective calls on one communicator and its windows\n",
+            "check:   these calls wait for each other, so all of them return an error; \
+             make them in the same order, or in several threads\n",
+        ),
+        false => (
+            "check: rule 8: ranks make different collective calls on one communicator\n",
+            "check:   such a call can't end, so all ranks return an error; make the same calls in the same order\n",
+        ),
+    };
     Disagreement {
         rule: 8,
         kind: format!("8 {} {}", said[0].site, said[other].site),
-        text: sides(
-            "check: rule 8: ranks make different collective calls on one communicator\n",
-            ranks,
-            said,
-            |it| it.call.clone(),
-            "check:   such a call can't end, so all ranks return an error; make the same calls in the same order\n",
-        ),
+        text: sides(head, ranks, said, |it| it.call.clone(), tail),
     }
 }
 
@@ -170,6 +175,18 @@ mod tests {
             said("fence of window 1", "b.rs:2", Assert::NOPRECEDE),
         ];
         assert_eq!(compare(&[0, 1], &all), None);
+    }
+
+    #[test]
+    fn calls_on_different_objects_are_reported_as_such() {
+        let mut all = vec![said("barrier", "a.rs:1", Assert::NONE); 2];
+        all[1] = Announcement {
+            object: Object::Window(1),
+            ..said("fence of window 1", "b.rs:2", Assert::NONE)
+        };
+        let text = differ(&[0, 1], &all).text;
+        assert!(text.contains(" on one communicator and its windows\n"), "{text}");
+        assert!(text.ends_with("; make them in the same order, or in several threads\n"), "{text}");
     }
 
     #[test]
