@@ -11,9 +11,10 @@ use crate::job::Activity;
 /// machine, a frame that is under way may end a call late.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A circle is reported after all its ranks have looked so often for the end of their calls, each
-/// after all have looked before. A rank that is stopped doesn't look, and its call may end, or end
-/// another one, when it does. The second look sees all that ranks sent at their first one.
+/// A circle is reported after this number of rounds, in each of which all its ranks look for the
+/// end of their calls. A round begins when all ranks have looked in the one before. A rank that is
+/// stopped doesn't look. When it looks again, its call may end, or it may end the call of another
+/// rank. The second look sees all that ranks sent at their first one.
 const ROUNDS: u32 = 2;
 
 /// A circle: its ranks, each with its current call.

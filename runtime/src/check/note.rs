@@ -3,9 +3,15 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The longest texts and numbers of a note together, as encoded, without those of each rank.
+const LONGEST_TEXT: usize = 8192;
+
+/// The longest part of a note about one rank: its number and its clock number, or its call's.
+const LONGEST_OF_RANK: usize = 16;
+
 /// The longest encoded note in a job of `ranks` ranks.
 pub(crate) fn longest(ranks: u32) -> usize {
-    8192 + 16 * ranks as usize
+    LONGEST_TEXT + LONGEST_OF_RANK * ranks as usize
 }
 
 /// A note. The header of its stream contains the window and the operation, if the note is about

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::note::longest;
 use crate::check::order::{Announcement, Object};
 
 /// The part of one rank in a round.
@@ -30,6 +31,20 @@ pub(super) struct Part {
     pub threads: bool,
     /// From rank 0, the numbers of the verdicts that it has reported since the last round.
     pub reported: Vec<u64>,
+}
+
+/// The calls of one rank that may wait for a verdict at a time, each in a thread of its own.
+const MAX_WAITING: usize = 4096;
+
+/// The longest encoding of an object, or of a verdict's number.
+const LONGEST_ITEM: usize = 10;
+
+impl Part {
+    /// The longest encoded part in a job of `ranks` ranks. An announcement is at most as long as a
+    /// note. Each waiting call adds its object, and at rank 0 the number of its verdict.
+    pub(super) fn longest(ranks: u32) -> usize {
+        longest(ranks) + 2 * MAX_WAITING * LONGEST_ITEM
+    }
 }
 
 /// The announcements of all ranks to a call on one object, by rank; or those of the ranks that made
@@ -252,5 +267,14 @@ mod tests {
         assert!(!state.has_reported());
         state.handle_round(vec![mine, part(None, &[], false)]);
         assert!(state.is_reported(4) && !state.is_reported(3));
+    }
+
+    #[test]
+    fn a_part_with_many_waiting_calls_is_within_its_limit() {
+        let waiting: Vec<_> = (0..MAX_WAITING as u32).map(|it| Object::Window(!it)).collect();
+        let reported = vec![u64::MAX; MAX_WAITING];
+        let long = Part { reported, ..part(Some(FIRST), &waiting, true) };
+        let encoded = shipable::codec::encode(&long, Part::longest(1)).unwrap();
+        assert!(shipable::codec::decode::<Part>(&encoded, Part::longest(1)).is_ok());
     }
 }

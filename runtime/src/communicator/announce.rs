@@ -3,11 +3,10 @@
 use std::sync::{MutexGuard, PoisonError};
 
 use super::Communicator;
-use super::agreement::{Agreement, Verdict};
+use super::agreement::{Agreement, Part, Verdict};
 use super::calls::Call;
 use super::participants::finish;
 use crate::check::clock::Clock;
-use crate::check::note::longest;
 use crate::check::order::{Announcement, Disagreement, Object, Sample, compare, differ};
 use crate::check::report::{Tally, summary};
 use crate::check::{Caller, site};
@@ -59,7 +58,7 @@ impl Communicator {
         self.announce_with(call, (object, None), None, 0, Some(Line::of(caller))).map(drop)
     }
 
-    /// Announces a call on data, of which all ranks give a like sample.
+    /// Announces a call on data, of which all ranks give the same sample.
     ///
     /// # Errors
     /// RMA_SYNC at all ranks if they make different calls, or give different data.
@@ -84,20 +83,22 @@ impl Communicator {
         }
     }
 
-    /// Under `--check`, what all ranks give alike: the elements of `data`, unless they are in
-    /// place.
+    /// Under `--check`, returns the sample of `data`, of which all ranks give the same. `None` for
+    /// data in place.
     pub(super) fn sample(&self, data: &Origin<'_>) -> Option<Sample> {
         let checks = self.process().checks();
         checks.then(|| Scope::with(|scope| self.sample_at(data.what, scope.lend(data.loan), 1)))?
     }
 
-    /// Under `--check`, what all ranks give alike: one of so many equal parts of `room`.
+    /// Under `--check`, returns the sample of one of `parts` equal parts of `room`, of which all
+    /// ranks give the same.
     pub(super) fn sample_room(&self, room: &mut Destination<'_>, parts: u64) -> Option<Sample> {
         let loan = self.process().checks().then(|| room.loan.again())?;
         Scope::with(|scope| self.sample_at(room.what, scope.lend_mut(loan), parts))
     }
 
-    /// Under `--check`, what all ranks give alike to a reduction.
+    /// Under `--check`, returns the sample of the operands of a reduction, of which all ranks give
+    /// the same.
     pub(super) fn sample_operands(
         &self,
         data: &Origin<'_>,
@@ -109,7 +110,8 @@ impl Communicator {
         }
     }
 
-    /// `None` for data that the call itself refuses.
+    /// The sample of one of `parts` equal parts of some data. `None` for data that the call itself
+    /// refuses.
     fn sample_at(&self, what: What<'_>, memory: Span, parts: u64) -> Option<Sample> {
         let all = what.resolve(self.process(), memory).ok()?;
         let count = all.count / parts;
@@ -196,7 +198,7 @@ impl Communicator {
             }
             let threads = process.may_have_threads();
             let part = self.agreement().part(news.take(), threads);
-            let limit = longest(process.me().size);
+            let limit = Part::longest(process.me().size);
             let heard = finish(self.announcing(window).allgather_values_within(&part, limit));
             // With the engine locked, since other threads of this rank look before they sleep.
             let engine = process.engine();
