@@ -15,8 +15,8 @@
 //!
 //! A pid may name another process of the same user once the peer has died and its parent has reaped
 //! it. A launcher clears the published pid before it reaps a rank. So a copy begins only while the
-//! pid is there and the peer lives, and counts only if both hold afterwards. Only a pid that is used
-//! again within the time of one system call could be mistaken.
+//! pid is there and the peer lives, and counts only if both hold afterwards. Only a pid that is
+//! used again within the time of one system call could be mistaken.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;

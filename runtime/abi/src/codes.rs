@@ -35,9 +35,18 @@ struct Message {
 /// The messages of the last errors, by the numbers in their codes less 1.
 static MESSAGES: Mutex<(Vec<Message>, u64)> = Mutex::new((Vec::new(), 0));
 
+/// The code that a call returns that failed. `text` is kept as its message, unless the code is one
+/// that a function of the program returned.
+pub fn of_fault(fault: &Fault, text: String) -> c_int {
+    match fault.is_returned() {
+        true => fault.code(),
+        false => keep(fault.code(), text),
+    }
+}
+
 /// Keeps the message of an error of a class, for MPI_Error_string, and returns the error's code. An
 /// equal message has the same code. The oldest message goes if there are too many.
-pub fn keep(class: c_int, text: String) -> c_int {
+fn keep(class: c_int, text: String) -> c_int {
     // Programs compare these with codes, as MPI describes it.
     let is_fixed = matches!(class, SUCCESS | c::ERR_IN_STATUS | c::ERR_PENDING);
     if is_fixed || !(SUCCESS..=ERR_ABI).contains(&class) {

@@ -22,7 +22,7 @@ pub fn raise(call: &str, raiser: Raiser, fault: &Fault) -> c_int {
         None => (code, codes::string(code)),
         Some(message) => {
             let message = format!("{}: {message}", codes::name(code));
-            (fault.kept(format!("{call}: {message}")), message)
+            (codes::of_fault(fault, format!("{call}: {message}")), message)
         }
     };
     if raiser == Raiser::Nobody {

@@ -4,7 +4,6 @@ use std::fmt::Display;
 
 use longshore::Class;
 
-use crate::codes;
 use crate::raw::Handle;
 
 /// The result of a function behind an export.
@@ -86,13 +85,9 @@ impl Fault {
         self.0.code
     }
 
-    /// The code that a call returns. `text` is kept as its message, unless the code is one that a
-    /// function of the program returned.
-    pub fn kept(&self, text: String) -> i32 {
-        match self.0.is_returned {
-            true => self.0.code,
-            false => codes::keep(self.0.code, text),
-        }
+    /// Whether its code is one that a function of the program returned.
+    pub fn is_returned(&self) -> bool {
+        self.0.is_returned
     }
 
     /// What was wrong.

@@ -16,8 +16,8 @@ use crate::state;
 const POOL_WORKER: &str = "mpi4py.futures.server";
 
 /// The error of starting processes. Command and arguments count at the root only (MPI-5.0 section
-/// 11.3.2), so other ranks don't look at them. A pool of mpi4py calls this in a thread of its own, whose
-/// exception nobody gets, and the program waits for ever: the job ends instead.
+/// 11.3.2), so other ranks don't look at them. A pool of mpi4py calls this in a thread of its own,
+/// whose exception nobody gets, and the program waits for ever: the job ends instead.
 pub fn comm_spawn(
     command: Address,
     argv: Address,

@@ -332,7 +332,7 @@ fn end_one(handle: &mut Handle, status: Room<Status>) -> Result<()> {
 /// The code of a fault for a status, with its message.
 fn kept(fault: &Fault) -> c_int {
     match fault.message() {
-        Some(text) => fault.kept(format!("{}: {text}", codes::name(fault.code()))),
+        Some(text) => codes::of_fault(fault, format!("{}: {text}", codes::name(fault.code()))),
         None => fault.code(),
     }
 }

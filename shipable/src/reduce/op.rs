@@ -33,11 +33,11 @@ macro_rules! operations {
 }
 
 operations! {
-    /// The maximum: `target = if target > operand { target } else { operand }`. If a value is a NaN,
-    /// or both are zeros, the operand is the result.
+    /// The maximum: `target = if target > operand { target } else { operand }`. If a value is a
+    /// NaN, or both are zeros, the operand is the result.
     Max = 1, "MPI_MAX";
-    /// The minimum: `target = if target < operand { target } else { operand }`. If a value is a NaN,
-    /// or both are zeros, the operand is the result.
+    /// The minimum: `target = if target < operand { target } else { operand }`. If a value is a
+    /// NaN, or both are zeros, the operand is the result.
     Min = 2, "MPI_MIN";
     /// The sum. Integers wrap around in two's complement. Floating point rounds once, to nearest,
     /// and overflows to infinity.

@@ -25,8 +25,8 @@ use crate::wire::{Header, Kind};
 /// An answer of at most this many bytes comes in one frame: no link has a shorter limit.
 const SHORT: u64 = 512;
 
-/// Under `--check`, remarks on an operation whose items aren't aligned at the target. A dynamic window
-/// has no unit that could be wrong.
+/// Under `--check`, remarks on an operation whose items aren't aligned at the target. A dynamic
+/// window has no unit that could be wrong.
 #[cold]
 fn check_alignment(parts: &Parts, checked: &Checked<'_>) -> Result<()> {
     let Checked { action, target, count, target_type, displacement, .. } = *checked;
