@@ -23,15 +23,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::ffi::c_void;
 use std::hash::{BuildHasher, Hasher};
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ptr::{self, NonNull};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::Access;
 use crate::segment::Segment;
 
-/// The word by which peers try whether they may. Its value is random, and 0 before it is known.
-static WORD: AtomicU64 = AtomicU64::new(0);
+/// The word by which peers try whether they may. Its value is random.
+static WORD: OnceLock<u64> = OnceLock::new();
 
 /// The most runs of a system call on each side (IOV_MAX).
 const RUNS: usize = 1024;
@@ -52,7 +51,8 @@ impl PeerMemory {
     pub fn new(segment: &Segment) -> PeerMemory {
         if let Some(block) = segment.rank().and_then(|rank| segment.block(rank)) {
             allow_siblings();
-            block.beacon.publish(std::process::id(), WORD.as_ptr().addr() as u64, value());
+            let word = WORD.get_or_init(|| RandomState::new().build_hasher().finish() | 1);
+            block.beacon.publish(std::process::id(), ptr::from_ref(word).addr() as u64, *word);
         }
         PeerMemory { segment: segment.clone(), tried: Mutex::default() }
     }
@@ -112,16 +112,6 @@ impl PeerMemory {
             }
         }
     }
-}
-
-/// The value of this process's word.
-fn value() -> u64 {
-    static ONCE: OnceLock<u64> = OnceLock::new();
-    *ONCE.get_or_init(|| {
-        let value = RandomState::new().build_hasher().finish() | 1;
-        WORD.store(value, Ordering::Relaxed);
-        value
-    })
 }
 
 /// Where Yama restricts such copies to ancestors, lets this process's parent and all of that one's
