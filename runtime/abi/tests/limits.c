@@ -37,8 +37,9 @@ int main(int argc, char **argv) {
   OK(MPI_Barrier(MPI_COMM_WORLD));
   CHECK(!getrlimit(RLIMIT_AS, &before));
   low = before;
-  low.rlim_cur = now() + (32 << 20);
-  /* The first object, for whose handle there must be a table. */
+  /* The first object, for whose handle there must be a table: of 64 MiB, or of some 8 MiB where
+     pointers have 4 bytes. */
+  low.rlim_cur = now() + (sizeof(void *) == 8 ? 32 << 20 : 4 << 20);
   CHECK(!setrlimit(RLIMIT_AS, &low));
   refused(MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win), low.rlim_cur, 1 << 20);
   CHECK(!setrlimit(RLIMIT_AS, &before));
