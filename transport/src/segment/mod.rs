@@ -106,6 +106,20 @@ struct Mappings {
     limit: usize,
 }
 
+impl Mappings {
+    fn get(&self, range: Range) -> Option<Mapping> {
+        self.all.get(&range).and_then(SharedMapping::upgrade)
+    }
+
+    fn insert(&mut self, range: Range, mapping: &Mapping) {
+        if self.all.len() >= self.limit {
+            self.all.retain(|_, mapping| mapping.exists());
+            self.limit = 2 * self.all.len() + 64;
+        }
+        self.all.insert(range, mapping.downgrade());
+    }
+}
+
 /// An error of the segment or of its allocator.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SegmentError {
@@ -303,15 +317,11 @@ impl Segment {
             return Err(SegmentError::Unmappable(range));
         }
         let mut shared = self.shared.mappings.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mapping) = shared.all.get(&range).and_then(SharedMapping::upgrade) {
+        if let Some(mapping) = shared.get(range) {
             return Ok(mapping);
         }
         let mapping = Mapping::new(self.as_fd(), range)?;
-        if shared.all.len() >= shared.limit {
-            shared.all.retain(|_, mapping| mapping.exists());
-            shared.limit = 2 * shared.all.len() + 64;
-        }
-        shared.all.insert(range, mapping.downgrade());
+        shared.insert(range, &mapping);
         Ok(mapping)
     }
 
