@@ -13,7 +13,6 @@ use longshore::{Class, Destination, Given, Origin, Pointed};
 use crate::constants::UNDEFINED;
 use crate::fault::{Fault, Result};
 use crate::handle::Handle;
-use crate::status::Status;
 
 /// MPI_Aint.
 pub type Aint = isize;
@@ -494,11 +493,10 @@ impl<T: Copy> Room<T> {
             unsafe { self.0.add(at).write_unaligned(value) };
         }
     }
-}
 
-impl Room<Status> {
-    /// The status at an index, unless the program ignores statuses.
-    pub fn get<'a>(self, at: usize) -> Option<&'a mut Status> {
+    /// The element at an index. `None` for a null pointer, by which programs say that they have
+    /// none or don't want it.
+    pub fn get<'a>(self, at: usize) -> Option<&'a mut T> {
         if self.0.is_null() {
             return None;
         }

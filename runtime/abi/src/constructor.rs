@@ -8,11 +8,9 @@ use crate::arg::{List, Numbers, Width};
 use crate::constants as c;
 use crate::datatype::{Type, Version, dup, handle_of, made, permanent};
 use crate::fault::{Fault, Result};
-use crate::foreign;
 use crate::handle::{Handle, find, remove};
-use crate::keyval;
 use crate::object::Card;
-use crate::state;
+use crate::{foreign, freed, keyval, state};
 
 /// The length of an array, by a count that was checked.
 fn length(count: i64) -> Result<usize> {
@@ -244,10 +242,12 @@ pub fn type_commit(handle: &mut Handle) -> Result<()> {
     find::<Type>(*handle)?.commit().map(drop)
 }
 
-/// Attributes are deleted first. A delete function that fails leaves the type as it is.
+/// Attributes are deleted first. A delete function that fails leaves the type as it is. Then no
+/// function of the program can refuse any more, and the handlers of freed types are called.
 pub fn type_free(handle: &mut Handle) -> Result<()> {
-    if foreign::freed(handle) {
-        return Ok(());
+    if foreign::is(*handle) {
+        freed::announce(*handle);
+        return foreign::free(handle);
     }
     let datatype = find::<Type>(*handle)?;
     if datatype.is_permanent() {
@@ -255,5 +255,6 @@ pub fn type_free(handle: &mut Handle) -> Result<()> {
         return Err(Fault::new(Class::Type, what));
     }
     keyval::clear(&*datatype, *handle)?;
+    freed::announce(*handle);
     remove::<Type>(handle).map(drop)
 }

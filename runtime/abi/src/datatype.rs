@@ -6,6 +6,8 @@
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
+use longshore::shipable::contents::Counts;
+use longshore::shipable::datatype::Combiner;
 use longshore::shipable::{Architecture, Basic};
 use longshore::{Bounds, Class, Datatype};
 
@@ -43,6 +45,16 @@ impl Version {
     pub fn new<'a>(width: Width, children: impl IntoIterator<Item = &'a Type>) -> Arc<Version> {
         let children = children.into_iter().map(|child| child.version.clone()).collect();
         Arc::new(Version { width, children })
+    }
+
+    /// Of a datatype that no constructor of the program made.
+    fn of(datatype: &Datatype) -> Result<Arc<Version>> {
+        let width = match datatype.envelope(Counts::Int) {
+            Ok(_) => Width::Int,
+            Err(_) => Width::Large,
+        };
+        let parts = datatype.node().children().iter().map(Version::of);
+        Ok(Arc::new(Version { width, children: parts.collect::<Result<_>>()? }))
     }
 }
 
@@ -208,6 +220,19 @@ pub fn made(datatype: Datatype, version: Arc<Version>) -> Result<Handle> {
     insert(Arc::new(Type::new(datatype, version)))
 }
 
+/// A handle of a type that was unpacked. Its contents have ints, unless a number of it is too large
+/// for one.
+pub fn unpacked(committed: longshore::Type) -> Result<Handle> {
+    let datatype = committed.datatype().clone();
+    if datatype.as_basic().is_some() || is_parametrised(&datatype) {
+        return permanent(datatype);
+    }
+    let version = Version::of(&datatype)?;
+    let own = Type::new(datatype, version);
+    own.committed.get_or_init(|| committed);
+    insert(Arc::new(own))
+}
+
 /// A handle of the dup of a type, with the card that it is to have.
 pub fn dup(old: &Type, card: Card) -> Result<Handle> {
     let mut dup = Type::new(Datatype::dup(&old.datatype)?, Version::new(Width::Int, [old]));
@@ -216,6 +241,14 @@ pub fn dup(old: &Type, card: Card) -> Result<Handle> {
         dup.commit()?;
     }
     insert(Arc::new(dup))
+}
+
+/// Whether MPI defines a type by parameters.
+pub fn is_parametrised(datatype: &Datatype) -> bool {
+    matches!(
+        datatype.combiner(),
+        Combiner::F90Real | Combiner::F90Complex | Combiner::F90Integer | Combiner::ValueIndex
+    )
 }
 
 /// The handle of a type that MPI defines by parameters. It is one handle for equal types, and can't

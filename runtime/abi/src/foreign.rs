@@ -67,7 +67,12 @@ pub fn received(datatype: ForeignType) -> Result<Handle> {
     insert(Arc::new(Foreign(datatype)))
 }
 
-/// Frees the handle if it is that of a received type, and returns whether it is.
-pub fn freed(handle: &mut Handle) -> bool {
-    remove::<Foreign>(handle).is_ok()
+/// Whether a handle is that of a received type.
+pub fn is(handle: Handle) -> bool {
+    find::<Foreign>(handle).is_ok()
+}
+
+/// Frees the handle of a received type.
+pub fn free(handle: &mut Handle) -> Result<()> {
+    remove::<Foreign>(handle).map(drop)
 }

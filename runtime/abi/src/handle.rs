@@ -51,13 +51,15 @@ pub enum Kind {
     ForeignType,
     /// A communicator that is being made.
     Draft,
+    /// A communicator that was unpacked.
+    Described,
 }
 
 impl Kind {
     /// Its objects, as MPI calls them.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Comm | Kind::Draft => "a communicator",
+            Kind::Comm | Kind::Draft | Kind::Described => "a communicator",
             Kind::Win => "a window",
             Kind::Type => "a datatype",
             Kind::Group => "a group",
@@ -75,7 +77,7 @@ impl Kind {
     /// The null handle.
     fn null_name(self) -> &'static str {
         match self {
-            Kind::Comm | Kind::Draft => "MPI_COMM_NULL",
+            Kind::Comm | Kind::Draft | Kind::Described => "MPI_COMM_NULL",
             Kind::Win => "MPI_WIN_NULL",
             Kind::Type | Kind::ForeignType => "MPI_DATATYPE_NULL",
             Kind::Group => "MPI_GROUP_NULL",
@@ -291,6 +293,11 @@ fn invalid<T: Object>(handle: Handle) -> Fault {
             }
             Some(slot) if slot.kind.load(Ordering::Relaxed) == Kind::Draft as u32 => {
                 "the communicator isn't made yet: complete the request first".to_owned()
+            }
+            Some(slot) if slot.kind.load(Ordering::Relaxed) == Kind::Described as u32 => {
+                "the communicator was unpacked, and its ranks may be gone: it can only be given to \
+                 MPIX_Comm_compare, MPIX_Unpack and MPI_Comm_free"
+                    .to_owned()
             }
             Some(_) => format!("the handle is of another kind: {} is needed", kind.name()),
             None => format!("{:#x} is no handle of {}", handle.number(), kind.name()),

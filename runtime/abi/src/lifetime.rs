@@ -9,7 +9,7 @@ use crate::fault::{Fault, Raiser, Result};
 use crate::handle::{Handle, find, remove};
 use crate::info::Info;
 use crate::request::Operation;
-use crate::{buffered, keyval, request};
+use crate::{buffered, described, keyval, request};
 
 /// The handle of a duplicate, and the request that is complete when the duplicate is there.
 pub fn comm_idup(handle: Handle) -> Result<(Handle, Handle)> {
@@ -27,6 +27,9 @@ pub fn comm_idup_with_info(handle: Handle, info: Option<&Info>) -> Result<(Handl
 
 /// Attributes are deleted first. A delete function that fails leaves the communicator as it is.
 pub fn comm_free(handle: &mut Handle) -> Result<()> {
+    if described::freed(handle) {
+        return Ok(());
+    }
     let comm = find::<Comm>(*handle)?;
     if handle.is_predefined() {
         let what = format!("{} exists as long as the job: it can't be freed", comm.card().name());

@@ -9,13 +9,13 @@ use crate::fault::{Fault, Result};
 use crate::state;
 
 /// The length of a packed buffer.
-fn length(size: i64) -> Result<usize> {
+pub fn length(size: i64) -> Result<usize> {
     let wrong = |_| Fault::argument(format_args!("the packed buffer has {size} bytes"));
     usize::try_from(size).map_err(wrong)
 }
 
 /// Runs a call that moves a position, which stays where it is if the call fails.
-fn moving(position: &mut i64, run: impl FnOnce(&mut u64) -> Result<()>) -> Result<()> {
+pub fn moving(position: &mut i64, run: impl FnOnce(&mut u64) -> Result<()>) -> Result<()> {
     let wrong = |_| Fault::argument(format_args!("the position is {position}"));
     let mut at = u64::try_from(*position).map_err(wrong)?;
     run(&mut at)?;

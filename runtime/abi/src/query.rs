@@ -2,17 +2,18 @@
 //! 3.2.5 and 5.1).
 
 use std::ffi::c_int;
+use std::sync::Arc;
 
-use longshore::Class;
 use longshore::shipable::contents::{Counts, DISTRIBUTE_DFLT_DARG, Envelope};
 use longshore::shipable::datatype::Combiner;
+use longshore::{Class, Datatype};
 
 use crate::arg::{Buffer, Chars, Room, Width};
 use crate::constants as c;
-use crate::datatype::{Type, handle_of, made, permanent};
+use crate::datatype::{Type, Version, handle_of, is_parametrised, made, permanent};
 use crate::envelope;
 use crate::fault::{Fault, Result};
-use crate::handle::{Handle, find};
+use crate::handle::{Handle, find, remove};
 use crate::state;
 use crate::status::Status;
 
@@ -82,7 +83,7 @@ fn counts(asked: Width, datatype: &Type) -> Result<Counts> {
 }
 
 /// The constant of a constructor.
-fn combiner(combiner: Combiner) -> c_int {
+pub fn combiner(combiner: Combiner) -> c_int {
     match combiner {
         Combiner::Named => c::COMBINER_NAMED,
         Combiner::Dup => c::COMBINER_DUP,
@@ -148,17 +149,28 @@ pub fn type_get_contents(
     let room = datatypes.slice(contents.datatypes.len(), "array_of_datatypes")?;
     let versions = &datatype.version().children;
     for ((out, child), version) in room.iter_mut().zip(&contents.datatypes).zip(versions) {
-        let is_permanent = matches!(
-            child.combiner(),
-            Combiner::F90Real | Combiner::F90Complex | Combiner::F90Integer | Combiner::ValueIndex
-        );
-        *out = match child.as_basic() {
-            Some(basic) => handle_of(basic),
-            None if is_permanent => permanent(child.clone())?,
-            None => made(child.clone(), version.clone())?,
-        };
+        *out = part(child, Some(version))?;
     }
     Ok(())
+}
+
+/// A handle of a type that another one is made of: that of a predefined type, or a new one.
+pub fn part(part: &Datatype, version: Option<&Arc<Version>>) -> Result<Handle> {
+    match part.as_basic() {
+        Some(basic) => Ok(handle_of(basic)),
+        None if is_parametrised(part) => permanent(part.clone()),
+        None => {
+            let version = version.cloned().unwrap_or_else(|| Version::new(Width::Int, []));
+            made(part.clone(), version)
+        }
+    }
+}
+
+/// Frees a handle of [`part`] that the program never had. That of a predefined type stays.
+pub fn forget(part: &mut Handle) {
+    if find::<Type>(*part).is_ok_and(|known| !known.is_permanent()) {
+        let _ = remove::<Type>(part);
+    }
 }
 
 /// Gives the default distribution arguments of a darray the ABI's number. Its integers are size,

@@ -77,7 +77,12 @@ impl Constant {
 
     /// Whether it is an int.
     pub fn is_int(&self) -> bool {
-        matches!(self.kind.as_str(), "int" | "macro")
+        matches!(self.kind.as_str(), "int" | "macro" | "own")
+    }
+
+    /// Whether it is one of Longshore's own, which mpix.h declares.
+    pub fn is_own(&self) -> bool {
+        self.kind == "own"
     }
 
     /// Whether the preprocessor has to know it.
@@ -99,7 +104,7 @@ impl Constant {
         }
         match self.kind.as_str() {
             "int" | "macro" if self.value.starts_with('-') => format!("({})", self.value),
-            "int" | "macro" => self.value.clone(),
+            "int" | "macro" | "own" => self.value.clone(),
             "alias" => format!("MPI_{}", self.value),
             kind => format!("(({}){})", Kind::parse(kind).c(Width::Int), self.value),
         }

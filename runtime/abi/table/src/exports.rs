@@ -280,6 +280,9 @@ impl Parameter {
             (Way::Both, _) if kind.is_wide() => Some(format!(
                 "let {name}_at = {name}; let mut {name} = arg::read({name}, \"{name}\")?;"
             )),
+            (Way::Both, Some(_)) if kind.may_be_null() => {
+                Some(format!("let {name} = arg::Room::new({name});"))
+            }
             (Way::Both, _) => Some(format!("let {name} = arg::borrow({name}, \"{name}\")?;")),
             (_, Some(_)) if self.is_lenient() => None,
             (_, Some(object)) => {

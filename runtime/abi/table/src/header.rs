@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::constant::constants;
+use crate::constant::{Constant, constants};
 use crate::function::{Function, Parameter, Way, functions};
 use crate::kind::Width;
 
@@ -135,6 +135,9 @@ pub fn header() -> String {
         put(&mut out, format_args!("typedef MPI_{old} MPI_{new};\n"));
     }
     for section in constants() {
+        if section.constants().iter().all(Constant::is_own) {
+            continue;
+        }
         put(&mut out, format_args!("\n/* {} */\n", section.title()));
         let (ints, others): (Vec<_>, Vec<_>) =
             section.constants().iter().partition(|constant| !constant.is_macro());
@@ -171,10 +174,24 @@ pub fn header() -> String {
 pub fn own_header() -> String {
     let mut out = String::from(
         "/* mpix.h: functions that only Longshore has, for jobs of unlike machines. Made from\n   \
-         functions.table, so changes belong there. */\n\
+         functions.table and constants.table, so changes belong there. */\n\
          #ifndef LONGSHORE_MPIX_H\n#define LONGSHORE_MPIX_H\n\n#include <mpi.h>\n\n\
-         #ifdef __cplusplus\nextern \"C\" {\n#endif\n",
+         #ifdef __cplusplus\nextern \"C\" {\n#endif\n\n\
+         /* A function of a program that is called for each datatype that is freed. */\n\
+         typedef void (MPIX_Type_handler_function)(MPI_Datatype);\n",
     );
+    for section in constants() {
+        let own: Vec<String> = section
+            .constants()
+            .iter()
+            .filter(|constant| constant.is_own())
+            .map(|constant| format!("  MPIX_{} = {}", constant.name(), constant.expression()))
+            .collect();
+        if !own.is_empty() {
+            let title = section.title();
+            put(&mut out, format_args!("\n/* {title} */\nenum {{\n{}\n}};\n", own.join(",\n")));
+        }
+    }
     out.push_str(&declarations("", true));
     out.push_str(&declarations("P", true));
     out.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");

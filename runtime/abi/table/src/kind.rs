@@ -138,6 +138,7 @@ impl Kind {
         }
         match self.name.split_once(':') {
             Some(("fn", function)) => format!("MPI_{function} *"),
+            Some(("xfn", function)) => format!("MPIX_{function} *"),
             Some(("cfn", function)) => match width {
                 Width::Int => format!("MPI_{function} *"),
                 Width::Large => format!("MPI_{function}_c *"),

@@ -158,7 +158,8 @@ fn print_abi(out: &mut impl Write) -> io::Result<()> {
 
 fn print_constants(out: &mut impl Write) -> io::Result<()> {
     let sections = longshore_abi_table::constants().iter();
-    for constant in sections.flat_map(|section| section.constants()) {
+    let all = sections.flat_map(|section| section.constants());
+    for constant in all.filter(|constant| !constant.is_own()) {
         if let Some(number) = constant.number() {
             writeln!(out, "{} {number}", constant.name())?;
         }
