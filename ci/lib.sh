@@ -120,7 +120,7 @@ NOT_EMULATED=(--skip processes --skip fabric --skip compile_errors --skip trait_
 #         the allocator, threads, fork, the log, the compiler, and models of threads
 #     ranges damage
 #         words of the segment, whose width i686 changes, and bytes that are wrong everywhere
-#     rules handles attributes panics places checks
+#     rules types attributes panics places checks
 #         which calls are errors or reports, with their texts and lines
 #     communicators intercommunicators nonblocking races transfers windows
 #         groups, the order of calls, and memory that is short, shared, attached or moved
@@ -128,7 +128,7 @@ REPRESENTATION_FREE=(
     constructors contents notation flat roundtrip lowering bounds
     footprint parallel forks traces compiler loom
     ranges damage
-    rules handles attributes panics places checks
+    rules types attributes panics places checks
     communicators intercommunicators nonblocking races transfers windows
 )
 

@@ -109,7 +109,6 @@ mod group;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 #[doc(hidden)]
-pub mod handle;
 mod hosts;
 pub mod job;
 pub mod launcher;

@@ -272,8 +272,8 @@ impl Rank {
         Ok(Keyval::new(self.process.names(), callbacks))
     }
 
-    /// Registers a handler that is called whenever a type of this rank is freed, by [`Type::free`]
-    /// or through a handle. The type is still valid during the call.
+    /// Registers a handler that is called whenever a type of this rank is freed. The type
+    /// is still valid during the call.
     ///
     /// A type is freed by `free` of one of its references, and by the drop of the last one.
     /// Predefined types are never freed.

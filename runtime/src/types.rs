@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result, excerpt, type_text};
 use crate::object::{Cacheable, Card, Names, attributes, sealed};
 
 pub use elements::ElementType;
-pub(crate) use elements::{Elements, LeafKey, key_of};
+pub(crate) use elements::Elements;
 
 /// A committed datatype of a rank (MPI-5.0 section 5.1.9), made by
 /// [`Rank::commit`](crate::Rank::commit).
@@ -256,7 +256,7 @@ macro_rules! object {
         pub fn free(self) -> Result<()> {
             let last = Arc::strong_count(&self.card) == 1;
             let cleared = if last { self.card.close() } else { Ok(()) };
-            self.card.tell_freed(None, last);
+            self.card.tell_freed(last);
             cleared
         }
 
@@ -274,10 +274,6 @@ macro_rules! object {
             _caller: &'static Location<'static>,
         ) -> Error {
             error
-        }
-
-        pub(crate) fn shared_card(&self) -> &Arc<Card> {
-            &self.card
         }
 
         /// Whether the type belongs to the rank with these names.
@@ -362,7 +358,7 @@ impl Type {
     pub fn dup(&self) -> Result<Type> {
         let datatype = Datatype::dup(self.datatype())?;
         let card = Arc::new(Card::of(&self.compiled.identity.names, &datatype));
-        self.card.copy_to(&card, None)?;
+        self.card.copy_to(&card)?;
         Ok(Type { compiled: self.compiled.clone(), card })
     }
 

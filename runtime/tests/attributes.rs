@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use longshore::handle::{Handle, Types};
 use longshore::sim::{Options, run};
 use longshore::{
     Callbacks, Class, Communicator, Datatype, Holder, Info, Keyval, Rank, Type, Window,
@@ -82,15 +81,14 @@ fn a_dup_has_the_values_that_the_copy_callbacks_return() {
 #[test]
 fn an_error_of_a_callback_fails_the_call() {
     let rank = longshore::init().unwrap();
-    let types = Types::new(&rank);
     let log = Log::default();
     let [a, b]: [Keyval<Type, i32>; 2] =
         [0; 2].map(|_| rank.create_keyval(counting(&log)).unwrap());
-    let handle = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
-    types.set_attr(handle, &a, 1).unwrap();
-    types.set_attr(handle, &b, 99).unwrap();
+    let own = pair(&rank);
+    own.set_attr(&a, 1).unwrap();
+    own.set_attr(&b, 99).unwrap();
     // A failed dup deletes the attributes that it has copied.
-    let error = types.dup(handle).unwrap_err();
+    let error = own.dup().unwrap_err();
     assert_eq!(error.class(), Class::Other);
     assert!(
         error.to_string().contains("copy callback") && error.to_string().contains("99"),
@@ -98,31 +96,25 @@ fn an_error_of_a_callback_fails_the_call() {
     );
     assert_eq!(taken(&log), ["copy 1", "copy 99", "delete 2"]);
     // Overwriting deletes the old value first. If that fails, the old value stays.
-    types.set_attr(handle, &b, 13).unwrap();
+    own.set_attr(&b, 13).unwrap();
     assert_eq!(taken(&log), ["delete 99"]);
-    assert!(types.set_attr(handle, &b, 3).is_err());
-    assert!(types.delete_attr(handle, &b).is_err());
-    assert_eq!(*types.attr(handle, &b).unwrap().unwrap(), 13);
-    // If a delete callback fails, the handle isn't freed.
-    let error = types.free(handle).unwrap_err();
-    assert!(
-        error.to_string().contains("delete callback") && error.to_string().contains("13 stays")
-    );
-    assert_eq!(types.size(handle).unwrap(), 16);
-    assert_eq!(taken(&log), ["delete 13"; 3]);
+    assert!(own.set_attr(&b, 3).is_err());
+    assert!(own.delete_attr(&b).is_err());
+    assert_eq!(*own.attr(&b).unwrap().unwrap(), 13);
+    assert_eq!(taken(&log), ["delete 13"; 2]);
     // Calls with a freed keyval fail, but its attributes are still deleted with their holder.
     b.clone().free();
     for error in [
-        types.attr(handle, &b).unwrap_err(),
-        types.set_attr(handle, &b, 1).unwrap_err(),
-        types.delete_attr(handle, &b).unwrap_err(),
+        own.attr(&b).unwrap_err(),
+        own.set_attr(&b, 1).unwrap_err(),
+        own.delete_attr(&b).unwrap_err(),
     ] {
         assert_eq!(error.class(), Class::Keyval);
     }
-    assert!(types.delete_attr(handle, &a).unwrap());
-    assert!(!types.delete_attr(handle, &a).unwrap());
+    assert!(own.delete_attr(&a).unwrap());
+    assert!(!own.delete_attr(&a).unwrap());
     assert_eq!(taken(&log), ["delete 1"]);
-    drop(types);
+    drop(own);
     assert_eq!(taken(&log), ["delete 13"]);
     rank.finalize().unwrap();
 }
@@ -152,35 +144,33 @@ fn a_freed_object_asks_a_callback_that_failed_only_once() {
 }
 
 #[test]
-fn callbacks_may_use_the_table_that_called_them() {
+fn callbacks_may_use_the_object_that_they_are_called_for() {
     let rank = longshore::init().unwrap();
-    let types = Arc::new(Types::new(&rank));
     let plan: Keyval<Type, String> = rank.create_keyval(Callbacks::default()).unwrap();
-    let (table, inner) = (types.clone(), plan.clone());
+    let inner = plan.clone();
     let outer: Keyval<Type, i32> = rank
         .create_keyval(Callbacks::default().delete(move |holder, _| {
-            let handle = holder.handle().ok_or("it was freed by handle")?;
-            assert_eq!((table.extent(handle)?, holder.name().as_str()), (16, "rows"));
+            assert_eq!(holder.name(), "rows");
             assert_eq!(*holder.attr(&inner)?.ok_or("it is set")?, "by rows");
-            let dup = table.dup(handle)?;
-            Ok(table.free(dup)?)
+            assert_eq!(holder.datatype().ok_or("it is a type")?.to_string(), "U1(2d)");
+            Ok(())
         }))
         .unwrap();
-    let rows = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
-    types.set_name(rows, "rows").unwrap();
-    types.set_attr(rows, &plan, "by rows".to_owned()).unwrap();
-    types.set_attr(rows, &outer, 1).unwrap();
-    types.free(rows).unwrap();
+    let rows = pair(&rank);
+    rows.set_name("rows");
+    rows.set_attr(&plan, "by rows".to_owned()).unwrap();
+    rows.set_attr(&outer, 1).unwrap();
+    rows.free().unwrap();
     rank.finalize().unwrap();
 }
 
 /// A value that reads an attribute of its holder when it is dropped.
-struct Watching(Arc<Types>, Handle, Keyval<Type, i32>, Log);
+struct Watching(Type, Keyval<Type, i32>, Log);
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        let seen = self.0.attr(self.1, &self.2).ok().flatten();
-        self.3.lock().unwrap().push(format!("saw {seen:?}"));
+        let seen = self.0.attr(&self.1).ok().flatten();
+        self.2.lock().unwrap().push(format!("saw {seen:?}"));
     }
 }
 
@@ -188,21 +178,20 @@ impl Drop for Watching {
 fn a_replaced_value_may_read_attributes_when_it_is_dropped() {
     let rank = longshore::init().unwrap();
     let log = Log::default();
-    let types = Arc::new(Types::new(&rank));
-    let pair = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
+    let own = pair(&rank);
     let [first, second]: [Keyval<Type, i32>; 2] =
         [0; 2].map(|_| rank.create_keyval(counting(&log)).unwrap());
     let watching: Keyval<Type, Watching> = rank.create_keyval(Callbacks::default()).unwrap();
-    let watch = || Watching(types.clone(), pair, first.clone(), log.clone());
-    types.set_attr(pair, &first, 1).unwrap();
-    types.set_attr(pair, &second, 2).unwrap();
-    types.set_attr(pair, &watching, watch()).unwrap();
-    types.set_attr(pair, &watching, watch()).unwrap();
-    types.delete_attr(pair, &watching).unwrap();
+    let watch = || Watching(own.clone(), first.clone(), log.clone());
+    own.set_attr(&first, 1).unwrap();
+    own.set_attr(&second, 2).unwrap();
+    own.set_attr(&watching, watch()).unwrap();
+    own.set_attr(&watching, watch()).unwrap();
+    own.delete_attr(&watching).unwrap();
     assert_eq!(taken(&log), ["saw Some(1)"; 2]);
     // Setting an attribute again makes it the last one set.
-    types.set_attr(pair, &first, 3).unwrap();
-    types.free(pair).unwrap();
+    own.set_attr(&first, 3).unwrap();
+    own.free().unwrap();
     assert_eq!(taken(&log), ["delete 1", "delete 3", "delete 2"]);
     rank.finalize().unwrap();
 }
@@ -285,7 +274,6 @@ fn types_and_keyvals_of_another_rank_are_refused() {
         let double = here.type_of::<f64>().unwrap();
         window.fence(|epoch| epoch.put(&values, 0, 0, 2, &double)).unwrap();
     }
-    assert!(Types::new(&here).insert_own(theirs).is_err());
     window.free().unwrap();
     here.finalize().unwrap();
     other.finalize().unwrap();

@@ -104,7 +104,7 @@ impl Communicator {
     pub fn dup(&self) -> Result<Communicator> {
         let card = Card::new(self.process().names());
         let propose = || {
-            self.card().copy_to(&card, None)?;
+            self.card().copy_to(&card)?;
             Ok(Proposal::new(Some(0), self.rank()))
         };
         let made = self.make_of_all("dup", propose)?.ok_or_else(|| self.absent())?;
@@ -132,7 +132,7 @@ impl Communicator {
     pub fn idup(&self) -> Result<Collective<Communicator>> {
         self.start("idup", Call::new("dup"), |own, at| {
             let card = Card::new(own.process().names());
-            let copied = own.card().copy_to(&card, None);
+            let copied = own.card().copy_to(&card);
             let made = Arc::new(OnceLock::new());
             let place = made.clone();
             let steps = async move {

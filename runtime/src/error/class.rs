@@ -36,7 +36,6 @@ impl ErrorKind {
             ErrorKind::TooLarge { .. } => Class::ValueTooLarge,
             ErrorKind::Tag(_) => Class::Tag,
             ErrorKind::LocaleTarget { .. }
-            | ErrorKind::ForeignElsewhere { .. }
             | ErrorKind::ForeignTarget { .. }
             | ErrorKind::UnknownTag(_)
             | ErrorKind::TypeHandle(_)
@@ -52,10 +51,9 @@ impl ErrorKind {
             ErrorKind::Range { .. } | ErrorKind::Address { .. } | ErrorKind::NotAttached { .. } => {
                 Class::RmaRange
             }
-            ErrorKind::NoBuffer
-            | ErrorKind::Buffer { .. }
-            | ErrorKind::Padding { .. }
-            | ErrorKind::Emulated { .. } => Class::Buffer,
+            ErrorKind::Buffer { .. } | ErrorKind::Padding { .. } | ErrorKind::Emulated { .. } => {
+                Class::Buffer
+            }
             ErrorKind::Epoch(_)
             | ErrorKind::LockedWindow { .. }
             | ErrorKind::OutOfOrder(_)

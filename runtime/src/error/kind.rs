@@ -78,9 +78,6 @@ pub enum ErrorKind {
          let its ranks pack external32"
     )]
     Unrecognised,
-    /// Data were to be packed or unpacked without a buffer.
-    #[error("data needs a buffer: only datatypes and communicators are packed without one")]
-    NoBuffer,
     /// The arguments of a pack or unpack call contradict each other.
     #[error("{0}")]
     PackArguments(String),
@@ -195,19 +192,6 @@ pub enum ErrorKind {
         /// The effect of the window's target type policy, if there is one.
         hint: &'static str,
     },
-    /// A foreign type is used for something other than the target type (rule T3).
-    #[error(
-        "{datatype} is foreign, built at process {builder}: it can only be the target type of an operation \
-         on that process, not {role}"
-    )]
-    ForeignElsewhere {
-        /// The type's form, in text notation.
-        datatype: String,
-        /// The process that built it.
-        builder: u32,
-        /// The role in which it was used.
-        role: &'static str,
-    },
     /// The target didn't build the foreign type (rule T4).
     #[error(
         "{datatype} was built at process {builder} and is right only there, but the target is process \
@@ -225,8 +209,8 @@ pub enum ErrorKind {
     /// A form has a tag that this version doesn't know (rule T6).
     #[error("a form with the unknown tag {0}: origin and target are different versions")]
     UnknownTag(u8),
-    /// The type handle can't be used (rule 18).
-    #[error("the type handle is {0}")]
+    /// The type can't be used (rule 18).
+    #[error("the type is {0}")]
     TypeHandle(&'static str),
     /// The keyval can't be used.
     #[error("the keyval is {0}")]

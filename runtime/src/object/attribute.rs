@@ -83,7 +83,7 @@ pub(super) struct Key {
 ///     .copy(|_, level: &std::sync::Arc<u32>| Ok(Some(std::sync::Arc::new(**level + 1))))
 ///     .delete(|holder, _| {
 ///         // The object is a communicator, and has no handle.
-///         assert!(holder.handle().is_none() && holder.datatype().is_none());
+///         assert!(holder.datatype().is_none());
 ///         Ok(())
 ///     });
 /// let level: Keyval<Communicator, u32> = rank.create_keyval(callbacks)?;
@@ -230,7 +230,7 @@ macro_rules! attributes {
             value: impl Into<std::sync::Arc<T>>,
         ) -> $crate::Result<()> {
             let caller = std::panic::Location::caller();
-            let set = self.card().set(keyval, value.into(), None);
+            let set = self.card().set(keyval, value.into());
             set.map_err(|error| self.raised(error, "set_attr", caller))
         }
 
@@ -249,9 +249,7 @@ macro_rules! attributes {
             keyval: &$crate::Keyval<$kind, T>,
         ) -> $crate::Result<bool> {
             let caller = std::panic::Location::caller();
-            self.card()
-                .delete(keyval, None)
-                .map_err(|error| self.raised(error, "delete_attr", caller))
+            self.card().delete(keyval).map_err(|error| self.raised(error, "delete_attr", caller))
         }
     };
 }

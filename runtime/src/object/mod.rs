@@ -3,13 +3,12 @@
 
 mod attribute;
 mod errhandler;
-mod handle;
 mod names;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shipable::Datatype;
 use shipable::datatype::Node;
@@ -21,7 +20,6 @@ pub use attribute::{Cacheable, Callbacks, Keyval, Outcome};
 pub(crate) use attribute::{attributes, sealed};
 pub use errhandler::ErrorHandler;
 pub(crate) use errhandler::error_handling;
-pub use handle::Handle;
 pub(crate) use names::Names;
 
 /// The name, attributes and error handler of an object. A dup gets a card of its own.
@@ -39,11 +37,7 @@ pub(crate) struct Card {
 /// What an object is.
 enum Kind {
     /// A type that the rank built.
-    Type {
-        datatype: Datatype,
-        /// A twin of the datatype, if a table has another type of the same tree.
-        twin: OnceLock<Datatype>,
-    },
+    Type(Datatype),
     /// A type that the rank received.
     Foreign,
     /// A communicator or window.
@@ -66,7 +60,7 @@ struct Entry {
 /// let other = level.clone();
 /// let callbacks = Callbacks::default().delete(move |holder, _| {
 ///     assert_eq!(holder.name(), "the level above");
-///     assert!(holder.handle().is_none() && holder.datatype().is_none());
+///     assert!(holder.datatype().is_none());
 ///     assert_eq!(holder.attr(&other).unwrap().as_deref(), Some(&1));
 ///     Ok(())
 /// });
@@ -83,22 +77,16 @@ struct Entry {
 #[derive(Clone, Copy)]
 pub struct Holder<'a> {
     card: &'a Card,
-    handle: Option<Handle>,
 }
 
 impl<'a> Holder<'a> {
-    pub(crate) fn new(card: &'a Card, handle: Option<Handle>) -> Holder<'a> {
-        Holder { card, handle }
+    pub(crate) fn new(card: &'a Card) -> Holder<'a> {
+        Holder { card }
     }
 
     /// The object's name.
     pub fn name(&self) -> String {
         self.card.name()
-    }
-
-    /// The handle that the call used for the object, if it used one.
-    pub fn handle(&self) -> Option<Handle> {
-        self.handle
     }
 
     /// The datatype, if the object is a type that this rank built.
@@ -130,7 +118,7 @@ impl Card {
     /// The card of a type. A predefined type has its MPI name from the start.
     pub(crate) fn of(names: &Arc<Names>, datatype: &Datatype) -> Card {
         let name = datatype.as_basic().map_or("", |basic| basic.mpi_name()).to_owned();
-        Card::with(names, Kind::Type { datatype: datatype.clone(), twin: OnceLock::new() }, name)
+        Card::with(names, Kind::Type(datatype.clone()), name)
     }
 
     fn with(names: &Arc<Names>, kind: Kind, name: String) -> Card {
@@ -141,36 +129,29 @@ impl Card {
 
     pub(crate) fn datatype(&self) -> Option<&Datatype> {
         match &self.kind {
-            Kind::Type { datatype, twin } => Some(twin.get().unwrap_or(datatype)),
+            Kind::Type(datatype) => Some(datatype),
             Kind::Foreign | Kind::Other => None,
-        }
-    }
-
-    /// Gives a type a datatype that no other object has.
-    pub(crate) fn set_apart(&self) {
-        if let Kind::Type { datatype, twin } = &self.kind {
-            twin.get_or_init(|| datatype.twin());
         }
     }
 
     /// Calls the free handlers for a type, unless it is predefined. If this frees the `last`
     /// reference, the end of the card doesn't call them again.
-    pub(crate) fn tell_freed(&self, handle: Option<Handle>, last: bool) {
+    pub(crate) fn tell_freed(&self, last: bool) {
         if last {
             self.silence();
         }
         let freed = match &self.kind {
-            Kind::Type { datatype, .. } => !matches!(datatype.node(), Node::Leaf(_)),
+            Kind::Type(datatype) => !matches!(datatype.node(), Node::Leaf(_)),
             Kind::Foreign => true,
             Kind::Other => false,
         };
         if freed {
-            self.names.tell_free_handlers(&Holder::new(self, handle));
+            self.names.tell_free_handlers(&Holder::new(self));
         }
     }
 
     /// Calls no free handlers at the end of the card.
-    pub(crate) fn silence(&self) {
+    fn silence(&self) {
         self.silent.store(true, Ordering::Relaxed);
     }
 
@@ -231,11 +212,10 @@ impl Card {
         &self,
         keyval: &Keyval<K, T>,
         value: Arc<T>,
-        handle: Option<Handle>,
     ) -> Result<()> {
         self.check(keyval)?;
         if let Some(before) = self.find(&keyval.key) {
-            keyval.key.ask_delete(&Holder::new(self, handle), &before)?;
+            keyval.key.ask_delete(&Holder::new(self), &before)?;
         }
         // The old entry is deleted first, so the new one counts as the last one set. It is dropped
         // after the lock is released, as in `take`.
@@ -252,22 +232,21 @@ impl Card {
     pub(crate) fn delete<K: Cacheable, T: Any + Send + Sync>(
         &self,
         keyval: &Keyval<K, T>,
-        handle: Option<Handle>,
     ) -> Result<bool> {
         self.check(keyval)?;
         let Some(value) = self.find(&keyval.key) else { return Ok(false) };
-        keyval.key.ask_delete(&Holder::new(self, handle), &value)?;
+        keyval.key.ask_delete(&Holder::new(self), &value)?;
         drop(self.take(&keyval.key));
         Ok(true)
     }
 
     /// Deletes all attributes, the last one set first. Stops at the first callback that fails. The
     /// attribute of a callback that panics is deleted, so that the callback isn't asked again.
-    pub(crate) fn clear(&self, handle: Option<Handle>) -> Result<()> {
+    fn clear(&self) -> Result<()> {
         loop {
             let last = self.entries().last().cloned();
             let Some(Entry { key, value }) = last else { return Ok(()) };
-            let ask = || key.ask_delete(&Holder::new(self, handle), &value);
+            let ask = || key.ask_delete(&Holder::new(self), &value);
             match catch_unwind(AssertUnwindSafe(ask)) {
                 Ok(asked) => asked?,
                 Err(panic) => {
@@ -282,7 +261,7 @@ impl Card {
     /// Deletes all attributes of an object that is freed even if a callback fails. The callback
     /// that failed isn't asked again, and [`end`](Card::end) asks the remaining ones.
     pub(crate) fn close(&self) -> Result<()> {
-        self.clear(None).inspect_err(|_| {
+        self.clear().inspect_err(|_| {
             let failed = self.entries().pop();
             drop(failed); // after the lock is released, as in `take`
         })
@@ -290,11 +269,11 @@ impl Card {
 
     /// Copies the attributes to a dup, as their copy callbacks decide. If a callback fails, the dup
     /// gets none.
-    pub(crate) fn copy_to(&self, dup: &Card, handle: Option<Handle>) -> Result<()> {
+    pub(crate) fn copy_to(&self, dup: &Card) -> Result<()> {
         let entries = self.entries().clone();
         for Entry { key, value } in entries {
             let Some(copy) = &key.copy else { continue };
-            let copied = copy(&Holder::new(self, handle), &value);
+            let copied = copy(&Holder::new(self), &value);
             match copied.map_err(|error| ErrorKind::Callback { which: "copy", error }) {
                 Ok(Some(value)) => dup.entries().push(Entry { key: key.clone(), value }),
                 Ok(None) => {}
@@ -310,12 +289,12 @@ impl Card {
 
     /// Deletes all attributes, and ignores the errors and panics of callbacks: it is called while
     /// the object is dropped, also by a panic.
-    pub(crate) fn end(&self) {
+    fn end(&self) {
         loop {
             let last = self.entries().pop();
             let Some(Entry { key, value }) = last else { return };
             // The object is gone, so no call can return an error.
-            let ask = || key.ask_delete(&Holder::new(self, None), &value);
+            let ask = || key.ask_delete(&Holder::new(self), &value);
             let _ = catch_unwind(AssertUnwindSafe(ask));
         }
     }
@@ -330,7 +309,7 @@ impl Drop for Card {
     fn drop(&mut self) {
         self.end();
         if !*self.silent.get_mut() {
-            self.tell_freed(None, true);
+            self.tell_freed(true);
         }
     }
 }

@@ -530,7 +530,7 @@ impl Card {
         match self.errhandler() {
             ErrorHandler::Return => {}
             ErrorHandler::Abort | ErrorHandler::Fatal => process.abort(error),
-            ErrorHandler::Own(handler) => handler(&Holder::new(self, None), error),
+            ErrorHandler::Own(handler) => handler(&Holder::new(self), error),
         }
     }
 }

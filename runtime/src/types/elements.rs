@@ -40,9 +40,9 @@ impl ElementType {
 ///
 /// A comparison of two leaves may load the parameters of a leaf that has none, which valgrind
 /// reports. Here every field of every key has a value.
-pub(crate) type LeafKey = (u8, i64, i64);
+type LeafKey = (u8, i64, i64);
 
-pub(crate) fn key_of(leaf: Leaf) -> LeafKey {
+fn key_of(leaf: Leaf) -> LeafKey {
     let of = |parameter: Option<u32>| parameter.map_or(-1, i64::from);
     match leaf {
         Leaf::Basic(basic) => (0, basic.wire().into(), 0),

@@ -110,24 +110,6 @@ impl Datatype {
         std::ptr::eq(self.tree(), other.tree())
     }
 
-    /// An equal datatype that is another object: no constructor that takes one of them took the
-    /// other.
-    ///
-    /// ```
-    /// use shipable::Datatype;
-    /// let pair = Datatype::contiguous(2, &Datatype::int())?;
-    /// let twin = pair.twin();
-    /// assert!(twin == pair && !twin.is(&pair) && pair.clone().is(&pair));
-    /// # Ok::<(), shipable::Error>(())
-    /// ```
-    #[must_use]
-    pub fn twin(&self) -> Datatype {
-        let Tree { node, depth, items, portable, hash } = self.tree();
-        let (depth, items, portable) = (*depth, *items, *portable);
-        let (node, hash) = (node.clone(), hash.clone());
-        Datatype(Root::Made(Counted::new(Tree { node, depth, items, portable, hash })))
-    }
-
     /// The nesting depth of constructors: 1 for a predefined type.
     #[inline]
     pub fn depth(&self) -> usize {
