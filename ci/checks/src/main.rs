@@ -3,6 +3,7 @@
 
 mod book;
 mod circles;
+mod confined;
 mod links;
 mod prose;
 
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: longshore-checks book FOLDER
        longshore-checks book-links FOLDER
        longshore-checks circles MANIFEST|FOLDER...
+       longshore-checks confined
        longshore-checks links
        longshore-checks prose BASE
     book       Copies the pages of the book to a folder, with their links as mdbook needs them. Fails
@@ -19,6 +21,7 @@ const USAGE: &str = "usage: longshore-checks book FOLDER
     book-links Fails if a link of a finished book leads nowhere.
     circles    Fails if source files import each other in a circle. A manifest (Cargo.toml) stands
                for the crates of its workspace, a folder for the C files in it.
+    confined   Fails if the table of docs/design.md misses a module with unsafe code, or has another.
     links      Fails if a link of a Markdown page, or a citation of a heading, leads nowhere.
     prose      Fails if lines of prose or subjects of commits are too long, and lists sentences to
                look at. BASE is a file with the hash of the last commit that isn't judged.";
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         ["book", folder] => book::stage(Path::new(folder)),
         ["book-links", folder] => book::check(Path::new(folder)),
         ["circles", _, ..] => circles::run(&arguments[1..]),
+        ["confined"] => confined::run(),
         ["links"] => links::run(),
         ["prose", base] => prose::run(base),
         _ => Err(USAGE.to_owned()),
