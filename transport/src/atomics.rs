@@ -8,9 +8,9 @@
 //!
 //! | value | words | module |
 //! |---|---|---|
-//! | header of a frame | length, then stamp | `shm::ring` |
+//! | header of a frame | length, then stamp | `ring` |
 //! | ticket and owner of a queue's entry | one word: the entry's place has the rest of the ticket | `lock::queue` |
-//! | callers of a rank | bits, then a flag | `shm::callers` |
+//! | callers of a rank | bits, then a flag | `callers` |
 //! | state of a rank, with the code of its death | taken, code, state | `segment::state` |
 //! | request to abort, with its code | the rank's own code, then its name | `segment::state` |
 //! | note of an activity | two notes that take turns, then a count | `segment::state` |

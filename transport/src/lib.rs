@@ -24,6 +24,8 @@
 //! a defined width, and refers to other words by offset, never by address.
 
 mod atomics;
+#[doc(hidden)]
+pub mod callers;
 pub mod composed;
 mod error;
 #[cfg(feature = "fabric")]
@@ -32,10 +34,13 @@ pub mod fault;
 mod futex;
 pub mod link;
 pub mod lock;
+mod mapping;
 pub mod peer_memory;
 #[cfg(feature = "protocol")]
 pub mod protocol;
 pub mod rdma;
+#[doc(hidden)]
+pub mod ring;
 pub mod segment;
 pub mod shm;
 pub mod signals;

@@ -16,7 +16,7 @@ mod shared;
 
 use crate::atomics::{Acquire, Le32, Release, spin};
 use crate::futex::{self, LONGEST_SLEEP};
-use crate::segment::{Mapping, Shared};
+use crate::mapping::{Mapping, Shared};
 use queue::{Queue, QueueEntry};
 
 pub use brief::{BriefLock, BriefWord, Briefly};

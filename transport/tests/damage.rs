@@ -6,8 +6,9 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
+use longshore_transport::ring;
 use longshore_transport::segment::{GRANULE, Geometry, Range};
-use longshore_transport::shm::{ShmLink, ring};
+use longshore_transport::shm::ShmLink;
 use longshore_transport::{Link, LinkError, Refused, Segment};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};

@@ -9,15 +9,15 @@ use loom::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use loom::sync::{Arc, Notify};
 use loom::thread;
 
+use longshore_transport::callers::{Callers, Word};
 use longshore_transport::lock::{
     BriefLock, BriefWord, FairLock, LockEntry, LockHead, SharedLock, Sharing, User,
 };
-use longshore_transport::segment::mailbox::{Letter, Mailbox, Outcome, WORDS};
-use longshore_transport::segment::state::{AbortCode, AbortWord, NoteWords, StateWords};
-use longshore_transport::shm::callers::{Callers, Word};
-use longshore_transport::shm::ring::{
+use longshore_transport::ring::{
     Access, Control, Header, INLINE, Memory, Position, Receiver, SLOTS, Sender,
 };
+use longshore_transport::segment::mailbox::{Letter, Mailbox, Outcome, WORDS};
+use longshore_transport::segment::state::{AbortCode, AbortWord, NoteWords, StateWords};
 use longshore_transport::{Cause, RankState};
 
 /// The memory of a ring, with loom's race detector over each slot and over each half of the bulk.

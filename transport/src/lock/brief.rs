@@ -1,7 +1,7 @@
 //! A lock without a queue: one exchange takes it, and one store releases it.
 
 use crate::atomics::{AcqRel, Acquire, Le32, Relaxed, Release, nap, spin};
-use crate::segment::{Mapping, Shared};
+use crate::mapping::{Mapping, Shared};
 
 /// The lock's word.
 ///

@@ -26,7 +26,7 @@
 //! 3. *Call*: advance the head, and wake the owner of the ticket that is now at the head.
 
 use crate::atomics::{AcqRel, Acquire, Le32, Release, barrier_after_exchange};
-use crate::segment::Shared;
+use crate::mapping::Shared;
 
 /// The state of a queue: the ticket whose turn it is, or the next ticket to be given.
 #[derive(Debug, Default)]

@@ -19,7 +19,7 @@
 
 use super::queue::{LockHead, Queue};
 use crate::atomics::{AcqRel, Acquire, Le32, barrier_after_exchange};
-use crate::segment::Mapping;
+use crate::mapping::Mapping;
 
 /// How a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -22,9 +22,9 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use super::mapping::{self, Mapping};
 use super::{OpenCalls, Range, SegmentError};
 use crate::atomics::{Acquire, Le32, Relaxed, Release};
+use crate::mapping::{self, Mapping};
 
 const MAGIC: u32 = 0x324a_534c;
 const SNAPSHOTS: u64 = 4096;

@@ -17,11 +17,12 @@
 
 use super::mailbox::Mailbox;
 use super::state::{AbortCode, AbortWord, NoteWords, StateWords};
-use super::{Range, SegmentError, Shared};
+use super::{Range, SegmentError};
 use crate::atomics::{Acquire, Le32, Relaxed, Release};
+use crate::callers::Callers;
 use crate::lock::{LockEntry, LockHead};
-use crate::shm::callers::Callers;
-use crate::shm::ring;
+use crate::mapping::Shared;
+use crate::ring;
 
 /// The alignment of mapped ranges, which start and end on its multiples: the largest page of any
 /// host.

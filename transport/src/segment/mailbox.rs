@@ -38,8 +38,8 @@
 //!
 //! A peer that dies while it uses the mailbox leaves it claimed, and others use their rings.
 
-use super::Shared;
 use crate::atomics::{Acquire, Le32, Relaxed, Release};
+use crate::mapping::Shared;
 
 /// The words of the longest frame in a mailbox, and of the longest answer.
 pub const WORDS: usize = 7;

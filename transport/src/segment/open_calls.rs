@@ -7,8 +7,8 @@
 
 use std::sync::atomic::{AtomicU32, fence};
 
-use super::mapping::Mapping;
 use crate::atomics::{Acquire, Le32, Relaxed, Release};
+use crate::mapping::Mapping;
 
 /// The slots of a rank.
 const SLOTS: u32 = 15;

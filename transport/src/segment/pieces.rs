@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
 use super::layout::GRANULE;
-use super::mapping::LEAST;
 use super::{Mapping, Range, Segment, SegmentError};
+use crate::mapping::LEAST;
 
 /// The bytes of a chunk.
 const CHUNK: u64 = 16 * GRANULE;

@@ -11,9 +11,10 @@ use std::sync::PoisonError;
 
 use super::layout::{GRANULE, Geometry, RANGES, RangeEntry, lock_queue_len};
 use super::pieces::is_piece;
-use super::{Range, RankState, Segment, SegmentError, mapping};
+use super::{Range, RankState, Segment, SegmentError};
 use crate::atomics::{Acquire, Relaxed, Release};
 use crate::lock::{FairLock, Held};
+use crate::mapping;
 
 impl Segment {
     /// Allocates a range of at least `bytes`, rounded up to at least one [`GRANULE`]. It reads as

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use super::memory::RingMapping;
 use super::pace::Pace;
-use super::ring::{Receiver, Sender};
 use crate::atomics::Le32;
 use crate::link::{Consume, Frame, FrameMut, LinkError, Publish};
+use crate::ring::{Receiver, Sender};
 use crate::segment::{Segment, SegmentError, ring_armed, ring_waiting};
 
 fn map(segment: &Segment, from: u32, to: u32) -> Result<RingMapping, LinkError> {
@@ -135,7 +135,7 @@ enum State {
 
 impl Inbound {
     pub(super) fn new(segment: &Segment, rank: u32, peer: u32) -> Result<Self, LinkError> {
-        let limit = super::ring::frame_limit(segment.geometry().ring_bytes);
+        let limit = crate::ring::frame_limit(segment.geometry().ring_bytes);
         let receiver = Receiver::new(map(segment, peer, rank)?, limit);
         let segment = segment.clone();
         Ok(Self { receiver, segment, rank, peer, last: 0, rested: true, state: State::Unwatched })

@@ -1,8 +1,8 @@
 //! The memory of a ring, mapped from the segment.
 #![allow(unsafe_code)]
 
-use super::ring::{Access, BULK_AT, Control, Header, Memory, Position, SLOTS, SLOTS_AT, Slot};
 use crate::Mapping;
+use crate::ring::{Access, BULK_AT, Control, Header, Memory, Position, SLOTS, SLOTS_AT, Slot};
 
 /// A mapped ring.
 #[derive(Debug)]
@@ -12,9 +12,9 @@ pub(crate) struct RingMapping {
 }
 
 impl RingMapping {
-    /// The ring in `mapping`, which has at least [`super::ring::footprint`] bytes for `bulk_len`.
+    /// The ring in `mapping`, which has at least [`crate::ring::footprint`] bytes for `bulk_len`.
     pub(crate) fn new(mapping: Mapping, bulk_len: u32) -> Self {
-        assert!(mapping.len() as u64 >= super::ring::footprint(bulk_len));
+        assert!(mapping.len() as u64 >= crate::ring::footprint(bulk_len));
         Self { mapping, bulk_len: u64::from(bulk_len) }
     }
 

@@ -6,18 +6,15 @@
 //! the receiver's [callers]. The receiver watches that ring from then on. If the receiver watches
 //! its maximum already, the new ring displaces the ring that was silent for longest.
 
-#[doc(hidden)]
-pub mod callers;
 mod ends;
 mod memory;
 mod pace;
-#[doc(hidden)]
-pub mod ring;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
+use crate::ring;
 use crate::segment::{Segment, SegmentError};
 use ends::{Inbound, Outbound};
 

@@ -12,7 +12,11 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::process::Resource;
 
-use super::{MemoryLimit, Range, SegmentError};
+mod limit;
+mod range;
+
+pub use limit::MemoryLimit;
+pub use range::{Range, SegmentError};
 
 /// A type that may be laid over shared memory.
 ///
@@ -25,7 +29,7 @@ pub(crate) unsafe trait Shared {}
 unsafe impl Shared for crate::atomics::Le32 {}
 
 /// The bytes of the shortest mapping: the smallest page.
-pub(super) const LEAST: u64 = 4096;
+pub(crate) const LEAST: u64 = 4096;
 
 /// The mappings of the segment that this process has.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
@@ -46,7 +50,7 @@ struct Mapped(NonNull<u8>, NonZeroUsize);
 
 /// A mapping that others may have dropped.
 #[derive(Debug)]
-pub(super) struct SharedMapping(Weak<Mapped>);
+pub(crate) struct SharedMapping(Weak<Mapped>);
 
 // SAFETY: what is mapped belongs to the process, not to a thread. This value gives no access to it.
 unsafe impl Send for Mapped {}
@@ -60,7 +64,7 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Maps `range` of the object. The caller has checked the range against the object's size.
-    pub(super) fn new(object: BorrowedFd<'_>, range: Range) -> Result<Self, SegmentError> {
+    pub(crate) fn new(object: BorrowedFd<'_>, range: Range) -> Result<Self, SegmentError> {
         let len = usize::try_from(range.len).ok().and_then(NonZeroUsize::new);
         let len = len.ok_or(SegmentError::Unmappable(range))?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -90,7 +94,7 @@ impl Mapping {
 
     /// A part of the mapping, which keeps all of it mapped. `None` if it isn't inside, or shorter
     /// than any mapping.
-    pub(super) fn part(&self, offset: u64, len: u64) -> Option<Mapping> {
+    pub(crate) fn part(&self, offset: u64, len: u64) -> Option<Mapping> {
         let (offset, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
         if len < LEAST as usize || len > self.len().checked_sub(offset)? {
             return None;
@@ -104,7 +108,7 @@ impl Mapping {
     ///
     /// # Panics
     /// If they aren't inside.
-    pub(super) fn clear(&self, offset: u64, len: u64) {
+    pub(crate) fn clear(&self, offset: u64, len: u64) {
         let (offset, len) = (offset as usize, len as usize);
         assert!(offset.checked_add(len).is_some_and(|end| end <= self.len()));
         // SAFETY: in bounds, and valid while the mapping lives. Nothing in Rust borrows the bytes.
@@ -112,7 +116,7 @@ impl Mapping {
     }
 
     /// A reference by which this process can share the mapping.
-    pub(super) fn downgrade(&self) -> SharedMapping {
+    pub(crate) fn downgrade(&self) -> SharedMapping {
         SharedMapping(Arc::downgrade(&self.mapped))
     }
 
@@ -157,7 +161,7 @@ impl Mapping {
     ///
     /// # Panics
     /// If they aren't inside.
-    pub(super) fn store(&self, offset: usize, bytes: &[u8]) {
+    pub(crate) fn store(&self, offset: usize, bytes: &[u8]) {
         assert!(offset.checked_add(bytes.len()).is_some_and(|end| end <= self.len()));
         // SAFETY: in bounds, and valid while the mapping lives. Nothing in Rust borrows the
         // mapping's bytes, so the slice is elsewhere.
@@ -171,7 +175,7 @@ impl Mapping {
     ///
     /// # Panics
     /// If they aren't inside.
-    pub(super) fn load(&self, offset: usize, into: &mut [u8]) {
+    pub(crate) fn load(&self, offset: usize, into: &mut [u8]) {
         assert!(offset.checked_add(into.len()).is_some_and(|end| end <= self.len()));
         // SAFETY: in bounds, and valid while the mapping lives. Nothing in Rust borrows the
         // mapping's bytes, so the slice is elsewhere.
@@ -212,12 +216,12 @@ impl Mapping {
 
 impl SharedMapping {
     /// Whether the mapping still exists.
-    pub(super) fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         self.0.strong_count() > 0
     }
 
     /// The mapping, if it still exists.
-    pub(super) fn upgrade(&self) -> Option<Mapping> {
+    pub(crate) fn upgrade(&self) -> Option<Mapping> {
         let mapped = self.0.upgrade()?;
         Some(Mapping { start: mapped.0, len: mapped.1, mapped })
     }
@@ -235,7 +239,7 @@ impl Drop for Mapped {
 
 /// Creates a sparse object of `size` bytes, without a name. It is closed on exec by default. Its
 /// size is fixed: an access beyond the end of a mapped object would kill the process.
-pub(super) fn create(size: u64) -> Result<OwnedFd, SegmentError> {
+pub(crate) fn create(size: u64) -> Result<OwnedFd, SegmentError> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let object = retry_on_intr(|| rustix::fs::memfd_create(c"longshore", flags))
         .map_err(failed("memfd_create"))?;
@@ -246,12 +250,12 @@ pub(super) fn create(size: u64) -> Result<OwnedFd, SegmentError> {
 }
 
 /// The largest object that this process may create: creating a longer one raises SIGXFSZ.
-pub(super) fn size_limit() -> u64 {
+pub(crate) fn size_limit() -> u64 {
     rustix::process::getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
 }
 
 /// Frees the memory of `range`, which reads as zeros afterwards. Mappings of it stay valid.
-pub(super) fn discard(object: BorrowedFd<'_>, range: Range) -> Result<(), SegmentError> {
+pub(crate) fn discard(object: BorrowedFd<'_>, range: Range) -> Result<(), SegmentError> {
     let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     // A signal interrupts it wherever the range is long, whether or not its handler restarts calls.
     retry_on_intr(|| rustix::fs::fallocate(object, mode, range.offset, range.len))
@@ -259,7 +263,7 @@ pub(super) fn discard(object: BorrowedFd<'_>, range: Range) -> Result<(), Segmen
 }
 
 /// The size of the object. Nobody uses the file position that this changes.
-pub(super) fn size(object: BorrowedFd<'_>) -> Result<u64, SegmentError> {
+pub(crate) fn size(object: BorrowedFd<'_>) -> Result<u64, SegmentError> {
     rustix::fs::seek(object, SeekFrom::End(0)).map_err(failed("lseek"))
 }
 
