@@ -14,6 +14,7 @@ use std::sync::Arc;
 use super::core::Core;
 use super::directory::Directory;
 use super::info::{Alignment, Info, check};
+use super::own::find_pointed;
 use super::part::{LINE, LONG, Part, lead};
 use crate::communicator::{Call, Communicator};
 use crate::engine::Measures;
@@ -133,19 +134,6 @@ pub(super) fn create<M: Memory>(
         Ok(Contribution { ground, measures, part, placed, pointed })
     };
     open(communicator, Flavor::Create, contribute, info)
-}
-
-/// Memory that the program points to, and its part of the segment if the program allocated it
-/// there. Other memory of the program's stays where it is.
-pub(super) fn find_pointed(process: &Process, exposed: Exposed) -> (Exposed, Option<Part>) {
-    let memory = exposed.span();
-    match process.places().find(memory) {
-        Some((allocation, offset)) => {
-            let part = Part { offset, len: memory.len() };
-            (exposed.placed_in(allocation), Some(part))
-        }
-        None => (exposed, None),
-    }
 }
 
 /// Memory in the segment, outside of any window.

@@ -10,7 +10,6 @@ use crate::job::Activity;
 use crate::memory::Exposed;
 use crate::observe::At;
 use crate::process::Process;
-use crate::window::create::find_pointed;
 use crate::window::directory::{Directory, Entry, PRIVATE};
 use crate::window::part::Part;
 use crate::window::peers::Peers;
@@ -20,6 +19,22 @@ struct OpenTurn {
     rank: u32,
     directory: Directory,
     turn: u32,
+}
+
+/// Memory that the program points to, and its part of the segment if the program allocated it
+/// there. Other memory of the program's stays where it is.
+pub(in crate::window) fn find_pointed(
+    process: &Process,
+    exposed: Exposed,
+) -> (Exposed, Option<Part>) {
+    let memory = exposed.span();
+    match process.places().find(memory) {
+        Some((allocation, offset)) => {
+            let part = Part { offset, len: memory.len() };
+            (exposed.placed_in(allocation), Some(part))
+        }
+        None => (exposed, None),
+    }
 }
 
 impl OwnMemory {

@@ -17,6 +17,8 @@ use crate::flavor::Flavor;
 use crate::memory::{Exposed, Span};
 use crate::route::Route;
 
+pub(super) use attach::find_pointed;
+
 /// A window's memory at one rank.
 pub(super) struct OwnMemory {
     segment: Segment,
