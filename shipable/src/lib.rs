@@ -66,6 +66,7 @@ pub mod oracle;
 pub mod packed;
 pub mod program;
 pub mod reduce;
+mod scalar;
 mod shared;
 pub mod signature;
 

@@ -7,9 +7,8 @@
 mod descriptor;
 mod known;
 mod leaf;
-pub(crate) mod scalar;
 
-pub use scalar::{ByteOrder, Component, FloatFormat, LeafLayout, Scalar, Value};
+pub use crate::scalar::{ByteOrder, Component, FloatFormat, LeafLayout, Scalar, Value};
 
 use crate::error::{Error, Result};
 

@@ -11,9 +11,9 @@
 
 use std::fmt;
 
-use crate::arch::scalar::ScalarName;
 use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::float;
+use crate::scalar::ScalarName;
 
 pub use crate::error::Unconvertible;
 pub use crate::float::Misfit;

@@ -1,6 +1,6 @@
 //! The errors of converting a scalar from one representation to another.
 
-use crate::arch::scalar::{Scalar, ScalarName};
+use crate::scalar::{Scalar, ScalarName};
 
 /// The error of a conversion between two scalars that has no definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
