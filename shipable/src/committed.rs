@@ -10,10 +10,10 @@ use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fields::Fields;
 use crate::form::{Form, Layouts, Regular, Tag};
-use crate::packed::Units;
 use crate::program::{self, Program};
 use crate::shared::{Counted, place};
 use crate::signature::Signature;
+use crate::xdr::Units;
 
 /// A datatype committed for the memory of an architecture (MPI-5.0 section 5.1.9). Clones share it.
 ///

@@ -69,6 +69,7 @@ pub mod reduce;
 mod scalar;
 mod shared;
 pub mod signature;
+mod xdr;
 
 pub use arch::Architecture;
 pub use basic::{Basic, Leaf};

@@ -11,19 +11,17 @@
 //! Bytes of `MPI_BYTE` and `MPI_PACKED` stay unchanged. A packed buffer is sent or put with the
 //! type `MPI_PACKED`.
 //!
-//! - `xdr`: the padding between XDR's units of four bytes and single bytes;
-//! - `count`: the number of elements in the bytes of a message (MPI_Get_count, MPI_Get_elements).
+//! The module `count` has the number of elements in the bytes of a message (MPI_Get_count,
+//! MPI_Get_elements). The crate's module `xdr` has the padding between XDR's units of four bytes
+//! and single bytes.
 
 mod count;
-mod xdr;
 
 use crate::arch::Architecture;
 use crate::committed::{Committed, SharedProgram};
 use crate::error::{Class, Error, Result};
 use crate::memory::{View, ViewMut};
 use crate::program::{Partial, Pool, Program};
-
-pub(crate) use xdr::Units;
 
 /// The data representation with this name: `external32`, which MPI defines for `MPI_Pack_external`,
 /// or Longshore's `xdr`.
