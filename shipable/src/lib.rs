@@ -61,6 +61,7 @@ pub mod kernels;
 mod limits;
 pub mod memory;
 pub mod notation;
+mod operation;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod packed;

@@ -18,7 +18,7 @@ use super::access::{Baseline, Number, Set};
 use super::loops::copy_run;
 use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::memory::{OutOfBounds, View, ViewMut};
-use crate::reduce::Op;
+use crate::operation::Op;
 
 /// A loop over packed elements. The arguments are the operands, the values that they are combined
 /// with in place, and the number of elements.

@@ -24,12 +24,11 @@
 //! Left out: user-defined operations, which MPI doesn't allow in accumulates either.
 
 mod apply;
-mod op;
 mod software;
 mod stage;
 
+pub use crate::operation::{Op, check_swap};
 pub use apply::Sides;
-pub use op::{Op, check_swap};
 pub use stage::{Carry, Stage};
 
 use crate::arch::{Architecture, Scalar, Value};
