@@ -11,9 +11,11 @@
 //!   carries that representation.
 //!
 //! [`compile`](Form::compile) makes a form from a datatype. [`encode`](Form::encode) and
-//! [`decode`](Form::decode) ship it. [`lower`](Form::lower) turns it into the [`Program`] of a
+//! [`decode`](Form::decode) ship it. [`lower`](Form::lower) turns it into the [program] of a
 //! memory and a stream. A portable form never contains an address, a pointer's width or a byte
 //! order, so its bytes don't depend on the machine that compiled it.
+//!
+//! [program]: crate::program::Program
 //!
 //! Words of ours: the *builder* is the process, and the representation, that compiled a
 //! locale-specific form. The *culprit* is the part of a datatype that makes its form
@@ -40,10 +42,8 @@ use crate::basic::Leaf;
 use crate::bounds::Bounds;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
-use crate::fields::Fields;
 
 pub use crate::error::DecodeError;
-use crate::program::Program;
 use crate::signature::Signature;
 
 /// The bounds of a form's nodes.
@@ -277,54 +277,8 @@ impl Form {
         }
     }
 
-    /// The program that moves items between memory in one representation and a packed stream in
-    /// another.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Form::bounds`] for `memory`.
-    pub fn lower(&self, memory: &Architecture, stream: &Architecture) -> Result<Program> {
-        self.lower_within(memory, stream, &mut u64::MAX.clone())
-    }
-
-    /// Lowers a form that may come from a hostile peer, and limits the memory that its program
-    /// takes.
-    ///
-    /// The program takes at most `room` bytes, which are subtracted from `room`. While it is
-    /// lowered, it holds about twice as many.
-    ///
-    /// ```
-    /// use shipable::{Architecture, Datatype, Error, Form};
-    /// let native = Architecture::NATIVE;
-    /// let scattered: Vec<i64> = (0..1000).map(|at| at * at).collect();
-    /// let scattered = Datatype::indexed_block(1, &scattered, &Datatype::int())?;
-    /// let form = Form::compile(&scattered, &native)?;
-    /// let mut room = 1 << 20;
-    /// form.lower_within(&native, &native, &mut room)?;
-    /// assert!(room < (1 << 20) - 8000);
-    /// let refused = form.lower_within(&native, &native, &mut 8000);
-    /// assert!(matches!(refused, Err(Error::TooLarge { most: 8000 })));
-    /// # Ok::<(), Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Form::lower`], and [`Error::TooLarge`] if `room` doesn't suffice. `room` is then
-    /// unchanged.
-    pub fn lower_within(
-        &self,
-        memory: &Architecture,
-        stream: &Architecture,
-        room: &mut u64,
-    ) -> Result<Program> {
-        self.check_representation(memory)?;
-        let layouts = layout::layouts(&self.nodes, self.tag() == Tag::Portable, memory)?;
-        let mut program = Program::empty(Fields::Unknown);
-        crate::program::lower(self, &layouts, memory, stream, room, &mut program)?;
-        Ok(program)
-    }
-
-    fn check_representation(&self, asked: &Architecture) -> Result<()> {
+    /// Checks that a form's displacements are valid in the memory of an architecture.
+    pub(crate) fn check_representation(&self, asked: &Architecture) -> Result<()> {
         match self.builder_architecture() {
             Some(built) if !built.same_representation(asked) => {
                 Err(Error::OtherRepresentation { built: built.label(), asked: asked.label() })

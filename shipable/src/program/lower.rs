@@ -31,6 +31,7 @@ use crate::basic::Leaf;
 use crate::bounds::Bounds;
 use crate::convert::Conversion;
 use crate::error::{Error, Result};
+use crate::fields::Fields;
 use crate::form::vectors::{Stored, Vectors, scaled};
 use crate::form::{Form, Node, Tag, layout};
 
@@ -43,6 +44,55 @@ const COPIED: usize = 16;
 /// The most operations that an array or a struct makes by copying its children. Beyond, it shares
 /// them.
 const MANY: usize = 256;
+
+impl Form {
+    /// The program that moves items between memory in one representation and a packed stream in
+    /// another.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Form::bounds`] for `memory`.
+    pub fn lower(&self, memory: &Architecture, stream: &Architecture) -> Result<Program> {
+        self.lower_within(memory, stream, &mut u64::MAX.clone())
+    }
+
+    /// Lowers a form that may come from a hostile peer, and limits the memory that its program
+    /// takes.
+    ///
+    /// The program takes at most `room` bytes, which are subtracted from `room`. While it is
+    /// lowered, it holds about twice as many.
+    ///
+    /// ```
+    /// use shipable::{Architecture, Datatype, Error, Form};
+    /// let native = Architecture::NATIVE;
+    /// let scattered: Vec<i64> = (0..1000).map(|at| at * at).collect();
+    /// let scattered = Datatype::indexed_block(1, &scattered, &Datatype::int())?;
+    /// let form = Form::compile(&scattered, &native)?;
+    /// let mut room = 1 << 20;
+    /// form.lower_within(&native, &native, &mut room)?;
+    /// assert!(room < (1 << 20) - 8000);
+    /// let refused = form.lower_within(&native, &native, &mut 8000);
+    /// assert!(matches!(refused, Err(Error::TooLarge { most: 8000 })));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Form::lower`], and [`Error::TooLarge`] if `room` doesn't suffice. `room` is then
+    /// unchanged.
+    pub fn lower_within(
+        &self,
+        memory: &Architecture,
+        stream: &Architecture,
+        room: &mut u64,
+    ) -> Result<Program> {
+        self.check_representation(memory)?;
+        let layouts = layout::layouts(self.nodes(), self.tag() == Tag::Portable, memory)?;
+        let mut program = Program::empty(Fields::Unknown);
+        lower(self, &layouts, memory, stream, room, &mut program)?;
+        Ok(program)
+    }
+}
 
 /// Lowers a form into an empty program. `layouts` are the bounds of its nodes in the memory's
 /// architecture. Subtracts the bytes that the program takes from `budget`.
