@@ -14,8 +14,6 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::kernels::copy_run;
-
 pub use crate::error::OutOfBounds;
 
 /// Memory for reading.
@@ -159,13 +157,9 @@ impl<'a> View<'a> {
         self.raw.at(displacement)
     }
 
-    /// Copies memory, from `displacement` on, to `bytes`.
-    pub fn read(&self, displacement: i64, bytes: &mut [u8]) -> Result<(), OutOfBounds> {
-        self.raw.covers_bytes(displacement, bytes.len())?;
-        // SAFETY: the source bytes are covered, hence readable by the constructors' contracts;
-        // `bytes` is exclusively borrowed.
-        unsafe { copy_run(self.at(displacement), bytes.as_mut_ptr(), bytes.len()) };
-        Ok(())
+    /// Checks that `count` bytes from a displacement on are in the view's memory.
+    pub(crate) fn covers_bytes(&self, start: i64, count: usize) -> Result<(), OutOfBounds> {
+        self.raw.covers_bytes(start, count)
     }
 }
 
@@ -240,18 +234,9 @@ impl<'a> ViewMut<'a> {
         self.raw.at(displacement)
     }
 
-    /// Copies memory, from `displacement` on, to `bytes`.
-    pub fn read(&self, displacement: i64, bytes: &mut [u8]) -> Result<(), OutOfBounds> {
-        self.as_view().read(displacement, bytes)
-    }
-
-    /// Copies `bytes` to the memory, from `displacement` on.
-    pub fn write(&mut self, displacement: i64, bytes: &[u8]) -> Result<(), OutOfBounds> {
-        self.raw.covers_bytes(displacement, bytes.len())?;
-        // SAFETY: the destination bytes are covered, hence writable by the constructors' contracts;
-        // `bytes` is readable.
-        unsafe { copy_run(bytes.as_ptr(), self.at(displacement), bytes.len()) };
-        Ok(())
+    /// Checks that `count` bytes from a displacement on are in the view's memory.
+    pub(crate) fn covers_bytes(&self, start: i64, count: usize) -> Result<(), OutOfBounds> {
+        self.raw.covers_bytes(start, count)
     }
 }
 

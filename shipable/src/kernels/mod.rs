@@ -10,6 +10,7 @@
 //!   bytes.
 //! - `loops`: the loops around a move, and the choice of an instruction set at run time.
 //! - `fold`: operations in place, for reductions.
+//! - `bytes`: copies between a view and bytes of the caller.
 //! - `items`: a slower loop, unit by unit, for conversions that can refuse a value.
 //!
 //! Calls are safe: each checks once that all of its runs lie in its views. If runs overlap in the
@@ -18,6 +19,7 @@
 #![allow(unsafe_code)]
 
 mod access;
+mod bytes;
 pub(crate) mod fold;
 mod items;
 mod loops;
