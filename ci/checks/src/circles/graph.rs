@@ -11,6 +11,23 @@ type Names = BTreeMap<String, usize>;
 #[derive(Default)]
 pub struct Imports(BTreeMap<PathBuf, BTreeMap<PathBuf, Names>>);
 
+/// The parts of a folder that two of its files lie in: a file, or a folder with the file beside it
+/// that has its name. `None` if they lie in one part, or if one of them is the folder's own file,
+/// of which the parts are children.
+fn parts(from: &Path, to: &Path) -> Option<(PathBuf, PathBuf)> {
+    let same = from.components().zip(to.components()).take_while(|(one, other)| one == other);
+    let depth = same.count();
+    let part = |path: &Path| -> PathBuf {
+        let part: PathBuf = path.components().take(depth + 1).collect();
+        part.with_extension("")
+    };
+    let is_own = |part: &Path| {
+        part.file_name().is_some_and(|name| name == "mod" || name == "lib" || name == "main")
+    };
+    let (from, to) = (part(from), part(to));
+    (from != to && !is_own(&from) && !is_own(&to)).then_some((from, to))
+}
+
 impl Imports {
     /// Adds that `line` of file `from` names an item of file `to`. A file doesn't import itself.
     pub fn add(&mut self, from: &Path, to: &Path, name: &str, line: usize) {
@@ -20,6 +37,23 @@ impl Imports {
         let names = self.0.entry(from.to_owned()).or_default().entry(to.to_owned()).or_default();
         let first = names.entry(name.to_owned()).or_insert(line);
         *first = line.min(*first);
+    }
+
+    /// The imports between the parts of each folder, whose names begin with the place in the file.
+    pub fn between_parts(&self) -> Imports {
+        let mut between = Imports::default();
+        for (from, imports) in &self.0 {
+            for (to, names) in imports {
+                let Some((part, other)) = parts(from, to) else { continue };
+                let file =
+                    from.strip_prefix(&part).ok().filter(|file| !file.as_os_str().is_empty());
+                let file = file.unwrap_or(from).display();
+                for (name, line) in names {
+                    between.add(&part, &other, &format!("{name} ({file}:{line})"), *line);
+                }
+            }
+        }
+        between
     }
 
     /// Pairs of files of which one imports the other.
@@ -41,8 +75,8 @@ impl Imports {
     }
 
     /// The files of a circle, its shortest way round, and the names that tie its files together.
-    pub fn describe(&self, circle: &BTreeSet<PathBuf>) -> String {
-        let mut text = format!("A circle of {} files:\n", circle.len());
+    pub fn describe(&self, circle: &BTreeSet<PathBuf>, what: &str) -> String {
+        let mut text = format!("A circle of {} {what}:\n", circle.len());
         let round = self.shortest_round(circle);
         for (file, next) in round.iter().zip(round.iter().cycle().skip(1)) {
             self.describe_import(file, next, &mut text);
@@ -65,10 +99,12 @@ impl Imports {
     fn describe_import(&self, file: &Path, to: &Path, text: &mut String) {
         let names = &self.0[file][to];
         let line = names.values().min().copied().unwrap_or(1);
+        // The names of a folder's part have their places with them.
+        let line = if file.extension().is_some() { format!(":{line}") } else { String::new() };
         let names: Vec<&str> = names.keys().map(String::as_str).collect();
         let (file, to, names) = (file.display(), to.display(), names.join(", "));
         // Writing to a string can't fail.
-        let _ = writeln!(text, "    {file}:{line} -> {to}: {names}");
+        let _ = writeln!(text, "    {file}{line} -> {to}: {names}");
     }
 
     /// The imports between files of a set.

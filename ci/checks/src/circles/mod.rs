@@ -2,7 +2,8 @@
 //! the first. No file of a circle can be read, tested or moved without the others.
 //!
 //! A file *imports* another one if it names an item that the other file defines, wherever in its
-//! code. Three kinds of names are no imports:
+//! code. The parts of a folder, which are its files and folders, import each other by the files in
+//! them, and their circles count too. Three kinds of names are no imports:
 //!
 //! - names of a parent module's items in its child module, and of the child's items in the parent;
 //! - names in tests;
@@ -44,15 +45,17 @@ pub fn run(operands: &[String]) -> Result<bool, String> {
             c_files::imports(path, &mut imports)?;
         }
     }
-    let circles = imports.circles();
-    for circle in &circles {
-        println!("{}", imports.describe(circle));
+    let parts = imports.between_parts();
+    let mut number = 0;
+    for (imports, what) in [(&imports, "files"), (&parts, "parts of a folder")] {
+        for circle in imports.circles() {
+            println!("{}", imports.describe(&circle, what));
+            number += 1;
+        }
     }
-    if circles.is_empty() {
-        println!("No circle among {} imports.", imports.len());
-    } else {
-        let number = circles.len();
-        println!("{number} circle{}. {ADVICE}", if number == 1 { "" } else { "s" });
+    match number {
+        0 => println!("No circle among {} imports.", imports.len()),
+        _ => println!("{number} circle{}. {ADVICE}", if number == 1 { "" } else { "s" }),
     }
-    Ok(circles.is_empty())
+    Ok(number == 0)
 }

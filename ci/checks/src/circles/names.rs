@@ -103,10 +103,10 @@ impl Crate {
         space: Space,
         pending: &mut Pending,
     ) -> Vec<Target> {
+        // An import may begin with the very name that it declares, as `use lower::lower` does where
+        // `lower` is also a module. So only the imports of a name that is under way are left out.
         let key = (module, name.to_owned());
-        if pending.contains(&key) {
-            return Vec::new();
-        }
+        let is_pending = pending.contains(&key);
         pending.push(key);
         let mut found = Vec::new();
         for meaning in self.modules[module].names.get(name).into_iter().flatten() {
@@ -118,7 +118,7 @@ impl Crate {
                     found.push(item(*file, module, name));
                 }
                 Name::Module(child) if space != Space::Macros => found.push(Target::Module(*child)),
-                Name::Import(path) => {
+                Name::Import(path) if !is_pending => {
                     let targets = self.follow(module, path, space, pending);
                     if targets.is_empty() && self.leads_out(module, path) {
                         // In this crate, the name is this module's.
@@ -130,7 +130,7 @@ impl Crate {
             }
         }
         // A declared name hides those of globs.
-        if found.is_empty() {
+        if found.is_empty() && !is_pending {
             for glob in &self.modules[module].globs {
                 for target in self.follow(module, glob, Space::Items, pending) {
                     if let Target::Module(other) = target {

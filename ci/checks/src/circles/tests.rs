@@ -138,6 +138,17 @@ fn re_exports_that_lead_to_each_other_end() {
 }
 
 #[test]
+fn a_name_may_be_a_module_and_a_re_export_of_an_item_in_it() {
+    let found = circles(&[
+        TWO,
+        ("a/mod.rs", "mod lower; pub use lower::lower;"),
+        ("a/lower.rs", "use crate::b::B; pub fn lower(_: B) {}"),
+        ("b.rs", "pub struct B; fn f() { crate::a::lower(B); }"),
+    ]);
+    assert_eq!(found, ["lower b"]);
+}
+
+#[test]
 fn a_parent_and_its_child_may_use_each_other() {
     let found = imports_of(&[
         ("lib.rs", "mod a;"),
@@ -257,9 +268,45 @@ fn a_file_may_stand_elsewhere_by_its_path() {
 #[test]
 fn the_report_names_files_lines_and_names() {
     let found = imports_of(&[TWO, A_USES_B, ("b.rs", "pub struct B;\nuse super::a::A;")]);
-    let text = found.describe(&found.circles()[0]);
+    let text = found.describe(&found.circles()[0], "files");
     assert!(text.starts_with("A circle of 2 files:\n"), "{text}");
     assert!(text.contains("b.rs:2 -> ") && text.trim_end().ends_with("a.rs: A"), "{text}");
+}
+
+/// The rings of folders' parts, as lines of their names.
+fn rings(files: &[(&str, &str)]) -> Vec<String> {
+    names(&imports_of(files).between_parts())
+}
+
+#[test]
+fn folders_whose_files_import_each_other_are_a_ring() {
+    let files = [
+        TWO,
+        ("a/mod.rs", "mod one; pub mod two;"),
+        ("a/one.rs", "use crate::b::B; pub struct A(B);"),
+        ("a/two.rs", "pub struct C;"),
+        ("b.rs", "pub struct B; mod d;"),
+        ("b/d.rs", "use crate::a::two::C; struct D(C);"),
+    ];
+    assert_eq!(circles(&files), [""; 0]);
+    assert_eq!(rings(&files), ["a b"]);
+    let text = {
+        let parts = imports_of(&files).between_parts();
+        parts.describe(&parts.circles()[0], "parts of a folder")
+    };
+    assert!(text.contains("/a -> ") && text.contains("B (one.rs:1)"), "{text}");
+    assert!(text.contains("C (d.rs:1)"), "{text}");
+}
+
+#[test]
+fn files_within_one_part_and_the_folder_s_own_file_are_no_ring() {
+    let files = [
+        ("lib.rs", "mod a; mod b; pub struct Z; fn f(_: b::B) {}"),
+        ("a/mod.rs", "mod one; pub struct A(one::One);"),
+        ("a/one.rs", "use crate::b::B; pub struct One(super::A, B);"),
+        ("b.rs", "pub struct B(crate::Z);"),
+    ];
+    assert_eq!(rings(&files), [""; 0]);
 }
 
 #[test]
