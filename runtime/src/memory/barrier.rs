@@ -8,12 +8,13 @@
 #[inline]
 pub(crate) fn full_barrier() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction ORs 0 into a word of the 128 bytes below the stack pointer. The ABI
-    // gives these to the running function, and the value of the word stays. A locked instruction is
-    // a full barrier, and cheaper than `mfence`. It would wait for the word at the stack pointer,
-    // which a push has often just written (docs/tuning.md, "Full barriers on x86").
+    // SAFETY: the instruction ORs 0 into a word of the red zone, the 128 bytes below the stack
+    // pointer, and the value of the word stays. Without the option `nostack` the compiler keeps
+    // nothing there, so the instruction may write to it. A locked instruction is a full barrier,
+    // and cheaper than `mfence`. It would wait for the word at the stack pointer, which a push has
+    // often just written (docs/tuning.md, "Full barriers on x86").
     unsafe {
-        std::arch::asm!("lock or dword ptr [rsp - 128], 0", options(nostack));
+        std::arch::asm!("lock or dword ptr [rsp - 128], 0");
     }
     #[cfg(not(target_arch = "x86_64"))]
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
