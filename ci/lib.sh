@@ -73,6 +73,16 @@ workspace() {
     WORKSPACE+=(--features longshore-cli/fabric)
 }
 
+# Builds the command and the C interface in release mode. With an argument, installs them in that
+# folder. All steps have the same features, so that they build once.
+release_build() {
+    local features=()
+    workspace
+    [[ " ${WORKSPACE[*]} " != *" longshore-cli/fabric "* ]] || features=(--features longshore-cli/fabric)
+    cargo build --release --locked -p longshore-cli -p longshore-abi "${features[@]}"
+    [ $# = 0 ] || "$TARGET/release/longshore" install "$1" >&2
+}
+
 # As `workspace`, for steps that need libfabric.
 workspace_with_fabric() {
     workspace "$@"
