@@ -52,7 +52,7 @@ pub(crate) const SIZE: u64 = 1 << 40;
 ///   76 events: u32      80 first dead: u32, rank + 1
 ///  128 lock: head u32, zero
 ///  192 ranges: u32, the entries ever used   196 top: u32, in granules, where no range is after
-///  200 vacant: u32, an entry before which none is free
+///  200 vacant: u32, an entry before which none is free, or !0
 /// ```
 #[repr(C)]
 pub(crate) struct Header {

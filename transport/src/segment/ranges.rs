@@ -4,7 +4,8 @@
 //! allocates and one store frees. A rank that dies while it holds the lock therefore leaves a
 //! consistent table. Two words of the header are hints, which make an allocation's time independent
 //! of the number of ranges: an offset after which there is no range, and an entry before which none
-//! is free. The first is trusted as the lock is: a rank that damages it can damage every window.
+//! is free, or [`NONE`]. The first is trusted as the lock is: a rank that damages it can damage every
+//! window. Where the second finds no free entry, all are looked at once.
 
 use std::os::fd::AsFd;
 use std::sync::PoisonError;
@@ -15,6 +16,10 @@ use super::{Range, RankState, Segment, SegmentError};
 use crate::atomics::{Acquire, Relaxed, Release};
 use crate::lock::{FairLock, Held};
 use crate::mapping;
+
+/// The hint of the free entry after all were looked at and none was free. The next free replaces it.
+/// Without it each allocation would look at all entries of a full table.
+const NONE: u32 = u32::MAX;
 
 impl Segment {
     /// Allocates a range of at least `bytes`, rounded up to at least one [`GRANULE`]. It reads as
@@ -35,12 +40,16 @@ impl Segment {
                 let found = entries[from..].iter().position(|entry| entry.range().is_none());
                 found.map_or(entries.len(), |found| from + found)
             };
-            let hint = self.header().vacant.load(Relaxed) as usize;
-            let mut free = vacant(hint.min(entries.len()));
+            let hint = self.header().vacant.load(Relaxed);
+            if hint == NONE {
+                return Err(SegmentError::TooMany(RANGES));
+            }
+            let mut free = vacant((hint as usize).min(entries.len()));
             if free >= RANGES as usize {
                 free = vacant(0);
             }
             if free >= RANGES as usize {
+                self.header().vacant.store(NONE, Relaxed);
                 return Err(SegmentError::TooMany(RANGES));
             }
             // 2. Place the range after all others. Only touched pages cost memory.
@@ -108,9 +117,10 @@ impl Segment {
             let index = index.or_else(|| (0..entries.len()).find(is_it));
             let index = index.ok_or(SegmentError::NotAllocated(range))?;
             mapping::discard(self.as_fd(), range)?;
-            entries[index].clear();
+            // Before the entry: a rank may die in between.
             let vacant = &self.header().vacant;
             vacant.store(vacant.load(Relaxed).min(index as u32), Relaxed);
+            entries[index].clear();
             Ok(())
         })?
     }
