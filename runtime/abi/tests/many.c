@@ -1,6 +1,6 @@
-/* Many of a thing at once: pieces of MPI_Alloc_mem, windows, and attachments of a dynamic window.
-   They share mappings of the segment, of which a process may have some 65,000. An argument is
-   another number of each: ci/steps/many runs it with 100,000. */
+/* Many of a thing at once: pieces of MPI_Alloc_mem, windows, attachments of a dynamic window, and
+   communicators. They share mappings of the segment, of which a process may have some 65,000. An
+   argument is another number of each: ci/steps/many runs it with 100,000. */
 #include "check.h"
 
 /* The mappings of the segment that this process has. */
@@ -36,6 +36,60 @@ static void pieces(int n) {
   for (int i = 0; i < n; i++)
     for (int j = 0; j < 25; j++) CHECK(all[i][j] == i + j);
   for (int i = 0; i < n; i++) OK(MPI_Free_mem(all[i]));
+  free(all);
+}
+
+/* Pieces that take ranges of their own, and after the last range the C library's memory. */
+static void large_pieces(int n) {
+  char **all = malloc(n * sizeof *all);
+  double start = MPI_Wtime(), half = 0;
+  for (int i = 0; i < n; i++) {
+    if (i == n / 2) half = MPI_Wtime() - start;
+    OK(MPI_Alloc_mem(16384, MPI_INFO_NULL, &all[i]));
+    memset(all[i], i % 128, 4);
+  }
+  is_linear("pieces of 16 KiB", half, MPI_Wtime() - start);
+  for (int i = 0; i < n; i++) CHECK(all[i][0] == i % 128 && all[i][3] == i % 128);
+  for (int i = 0; i < n; i++) OK(MPI_Free_mem(all[i]));
+  free(all);
+}
+
+static void duplicates(int n) {
+  MPI_Comm *all = malloc((unsigned)n * sizeof *all);
+  double start = MPI_Wtime(), half = 0;
+  for (int i = 0; i < n; i++) {
+    if (i == n / 2) half = MPI_Wtime() - start;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &all[i]));
+  }
+  is_linear("communicators", half, MPI_Wtime() - start);
+  for (int i = 0; i < n; i += n / 3 + 1) {
+    int one = 1, sum;
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, all[i]));
+    CHECK(sum == size);
+  }
+  for (int i = 0; i < n; i++) OK(MPI_Comm_free(&all[i]));
+  free(all);
+}
+
+/* Each rank's directory is a range, so that all ranges may be taken. The error names the limit. */
+static void dynamic_windows(int n) {
+  MPI_Win *all = malloc(n * sizeof *all);
+  int made = 0, code = MPI_SUCCESS;
+  OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  while (made < n && (code = MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &all[made])) == MPI_SUCCESS) made++;
+  if (code != MPI_SUCCESS) {
+    char text[MPI_MAX_ERROR_STRING];
+    int class, length;
+    OK(MPI_Error_class(code, &class));
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(class == MPI_ERR_NO_MEM && strstr(text, "65536 ranges") && made > 60000 / size);
+    char *large = malloc(64 << 20);
+    CHECK(large);
+    free(large);
+  }
+  if (!me) printf("dynamic windows: %d\n", made);
+  for (int i = 0; i < made; i++) OK(MPI_Win_free(&all[i]));
+  OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
   free(all);
 }
 
@@ -92,6 +146,9 @@ int main(int argc, char **argv) {
   pieces(n ? n : 20000);
   windows(n ? n : size < 3 ? 600 : 60);
   attachments(n ? n : 10000);
+  large_pieces(n ? n : 1000);
+  duplicates(n ? n : 500);
+  dynamic_windows(n ? n : 100);
   /* The allocator of the program has mappings left. */
   char *large = malloc(64 << 20);
   CHECK(large);
