@@ -19,12 +19,12 @@
 //! used again within the time of one system call could be mistaken.
 #![allow(unsafe_code)]
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::ffi::c_void;
 use std::hash::{BuildHasher, Hasher};
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::Access;
 use crate::segment::Segment;
@@ -42,9 +42,16 @@ pub type NearRun = (NonNull<u8>, usize);
 #[derive(Debug)]
 pub struct PeerMemory {
     segment: Segment,
-    /// The process of each peer that was tried, or `None` if the system refuses it.
-    tried: Mutex<HashMap<u32, Option<libc::pid_t>>>,
+    /// The process of each peer by its rank, or [`UNTRIED`], or [`REFUSED`]. No other memory depends
+    /// on such a number, so all accesses are relaxed. Made for the first copy.
+    tried: OnceLock<Box<[AtomicI32]>>,
 }
+
+/// This process hasn't tried the peer.
+const UNTRIED: libc::pid_t = 0;
+
+/// The system refuses copies of the peer's memory.
+const REFUSED: libc::pid_t = -1;
 
 impl PeerMemory {
     /// Publishes where this process has its word. The segment's handle must be a rank's.
@@ -54,13 +61,28 @@ impl PeerMemory {
             let word = WORD.get_or_init(|| RandomState::new().build_hasher().finish() | 1);
             block.beacon.publish(std::process::id(), ptr::from_ref(word).addr() as u64, *word);
         }
-        PeerMemory { segment: segment.clone(), tried: Mutex::default() }
+        PeerMemory { segment: segment.clone(), tried: OnceLock::new() }
     }
 
-    /// The process of a peer whose memory the system copies. The first call for a peer tries it.
-    fn process(&self, peer: u32) -> Option<libc::pid_t> {
-        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-        *tried.entry(peer).or_insert_with(|| self.try_out(peer))
+    /// Where the process of a peer is kept; `None` for a rank that doesn't exist.
+    fn tried(&self, peer: u32) -> Option<&AtomicI32> {
+        let untried = || (0..self.segment.size()).map(|_| AtomicI32::new(UNTRIED)).collect();
+        self.tried.get_or_init(untried).get(peer as usize)
+    }
+
+    /// The process of a peer whose memory the system copies, and where it is kept. The first call
+    /// for a peer tries it.
+    fn process(&self, peer: u32) -> Option<(libc::pid_t, &AtomicI32)> {
+        let tried = self.tried(peer)?;
+        let pid = match tried.load(Ordering::Relaxed) {
+            UNTRIED => {
+                let pid = self.try_out(peer).unwrap_or(REFUSED);
+                tried.store(pid, Ordering::Relaxed);
+                pid
+            }
+            pid => pid,
+        };
+        (pid != REFUSED).then_some((pid, tried))
     }
 
     /// Reads a peer's word.
@@ -89,7 +111,7 @@ impl PeerMemory {
         near: &[NearRun],
         far: &[(u64, u64)],
     ) -> bool {
-        let Some(pid) = self.process(peer) else { return false };
+        let Some((pid, tried)) = self.process(peer) else { return false };
         let is_alive = || {
             let published = self.segment.block(peer).and_then(|block| block.beacon.read());
             let is_same = published.is_some_and(|(published, ..)| published as libc::pid_t == pid);
@@ -105,8 +127,7 @@ impl PeerMemory {
                 // A peer may end the permission. Memory that can't be copied says nothing of other
                 // memory of the same peer.
                 if errno != libc::EFAULT {
-                    let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-                    tried.insert(peer, None);
+                    tried.store(REFUSED, Ordering::Relaxed);
                 }
                 false
             }
@@ -133,15 +154,38 @@ unsafe fn copy(
     near: &[NearRun],
     far: &[(u64, u64)],
 ) -> Result<(), i32> {
-    let near = near.iter().map(|&(start, len)| run(start.as_ptr().cast(), len));
-    let mut near: Vec<_> = near.collect();
-    let far = far.iter().map(|&(address, len)| {
+    let ours = |&(start, len): &NearRun| run(start.as_ptr().cast(), len);
+    let theirs = |&(address, len): &(u64, u64)| {
         let (address, len) = (usize::try_from(address).ok()?, usize::try_from(len).ok()?);
         // An address of the other process, which isn't dereferenced here.
         Some(run(std::ptr::without_provenance_mut(address), len))
-    });
-    let mut far: Vec<_> = far.collect::<Option<_>>().ok_or(libc::EFAULT)?;
-    let (mut near, mut far) = (&mut near[..], &mut far[..]);
+    };
+    // SAFETY: the near runs are the caller's, who promises what the function asks for.
+    unsafe {
+        match (near, far) {
+            // Needs no allocation.
+            ([near], [far]) => {
+                copy_runs(pid, access, &mut [ours(near)], &mut [theirs(far).ok_or(libc::EFAULT)?])
+            }
+            _ => {
+                let mut near: Vec<_> = near.iter().map(ours).collect();
+                let far: Option<Vec<_>> = far.iter().map(theirs).collect();
+                copy_runs(pid, access, &mut near, &mut far.ok_or(libc::EFAULT)?)
+            }
+        }
+    }
+}
+
+/// Copies all bytes, or returns the number of the error.
+///
+/// # Safety
+/// As [`PeerMemory::copy`], of the near runs.
+unsafe fn copy_runs(
+    pid: libc::pid_t,
+    access: Access,
+    mut near: &mut [libc::iovec],
+    mut far: &mut [libc::iovec],
+) -> Result<(), i32> {
     while !near.is_empty() && !far.is_empty() {
         let (ours, theirs) = (near.len().min(RUNS) as _, far.len().min(RUNS) as _);
         // SAFETY: both are arrays of this many runs. The near runs are memory that may be accessed
