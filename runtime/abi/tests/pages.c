@@ -2,7 +2,10 @@
    reach it all the same (MPI-5.0 section 12.2.1). No thread of the library's makes progress here,
    so a rank that computes answers no message. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <linux/aio_abi.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -225,6 +228,90 @@ static void stored_by_a_thread(void) {
   CHECK(prctl(PR_SET_NAME, "pages") == 0);
   CHECK(munmap(memory, 1 << 16) == 0);
 }
+
+/* Says why direct reads aren't tested, once. */
+static void no_direct(const char *what) {
+  if (me == 0)
+    printf("no direct reads are tested: %s: %s\n", what, strerror(errno));
+}
+
+#if defined(SYS_io_setup) && defined(SYS_io_submit) && defined(SYS_io_getevents)
+enum { READS = 4, READ = 1 << 18 };
+
+/* A file of random bytes, open for direct reads, and a context for these; -1 where the system
+   refuses one of them. */
+static int open_direct(const char *bytes, aio_context_t *context) {
+  char name[] = "/var/tmp/longshore-pages-XXXXXX";
+  int file = mkstemp(name), direct;
+  CHECK(file >= 0 && write(file, bytes, READS * READ) == READS * READ && fsync(file) == 0);
+  CHECK(close(file) == 0);
+  direct = open(name, O_RDONLY | O_DIRECT);
+  if (direct < 0)
+    no_direct("open with O_DIRECT");
+  CHECK(unlink(name) == 0);
+  if (direct >= 0 && syscall(SYS_io_setup, READS, context) != 0) {
+    no_direct("io_setup");
+    CHECK(close(direct) == 0);
+    return -1;
+  }
+  return direct;
+}
+
+/* Direct reads into memory are under way while windows over it are made and freed. */
+static void read_directly(void) {
+  enum { LEN = READS * READ };
+  char *memory = map(LEN), *bytes = malloc(LEN);
+  aio_context_t context = 0;
+  for (int i = 0; i < LEN; i++)
+    bytes[i] = (char)rand();
+  int file = open_direct(bytes, &context), may_read = file >= 0;
+  /* All ranks make the windows. */
+  for (int round = 0; round < 30; round++) {
+    struct iocb reads[READS], *all[READS];
+    struct io_event events[READS];
+    MPI_Win win;
+    memset(memory, 0, LEN);
+    if (round % 3 == 0)
+      win = create(memory, LEN);
+    for (int i = 0; may_read && i < READS; i++) {
+      memset(&reads[i], 0, sizeof reads[i]);
+      reads[i].aio_fildes = (unsigned)file;
+      reads[i].aio_lio_opcode = IOCB_CMD_PREAD;
+      reads[i].aio_buf = (uintptr_t)(memory + i * READ);
+      reads[i].aio_nbytes = READ;
+      reads[i].aio_offset = i * READ;
+      all[i] = &reads[i];
+    }
+    long begun = may_read ? syscall(SYS_io_submit, context, (long)READS, all) : 0;
+    if (may_read && begun != READS) {
+      CHECK(round == 0 && begun < 0);
+      no_direct("io_submit");
+      may_read = 0;
+    }
+    if (round % 3 != 0)
+      win = create(memory, LEN);
+    if (round % 3 != 2)
+      OK(MPI_Win_free(&win));
+    if (may_read)
+      CHECK(syscall(SYS_io_getevents, context, (long)READS, (long)READS, events, NULL) == READS);
+    for (int i = 0; may_read && i < READS; i++)
+      CHECK(events[i].res == READ);
+    CHECK(!may_read || memcmp(memory, bytes, LEN) == 0);
+    if (round % 3 == 2)
+      OK(MPI_Win_free(&win));
+    CHECK(!may_read || memcmp(memory, bytes, LEN) == 0);
+  }
+  if (file >= 0)
+    CHECK(syscall(SYS_io_destroy, context) == 0 && close(file) == 0);
+  CHECK(munmap(memory, LEN) == 0);
+  free(bytes);
+}
+#else
+static void read_directly(void) {
+  errno = ENOSYS;
+  no_direct("io_submit");
+}
+#endif
 
 /* A child that the C library doesn't know of has its own copy. */
 static void forked(void) {
@@ -462,6 +549,94 @@ static void mixed(void) {
   free(in);
 }
 
+/* Short operations of every kind on two attachments of the program's own and one of MPI_Alloc_mem,
+   in turn, and after some of them were detached and attached again. */
+static void attached_short(void) {
+  enum { LONGS = 100, TIMES = 40, ROUNDS = 6 };
+  MPI_Aint own[3], theirs[3];
+  long *memory[3], out[8], in[8], old;
+  int next = (me + 1) % size, before = (me + size - 1) % size;
+  MPI_Win win;
+  OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+  OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+  for (int i = 0; i < 2; i++)
+    memory[i] = calloc(LONGS, sizeof(long));
+  OK(MPI_Alloc_mem(LONGS * sizeof(long), MPI_INFO_NULL, &memory[2]));
+  for (int i = 0; i < 3; i++) {
+    OK(MPI_Win_attach(win, memory[i], LONGS * sizeof(long)));
+    OK(MPI_Get_address(memory[i], &own[i]));
+  }
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int i = 0; i < 3; i++)
+      memset(memory[i], 0, LONGS * sizeof(long));
+    OK(MPI_Sendrecv(own, 3, MPI_AINT, before, 0, theirs, 3, MPI_AINT, next, 0, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
+    meet(win);
+    OK(MPI_Win_lock_all(0, win));
+    for (long time = 1; time <= TIMES; time++) {
+      int items = 1 + (int)time % 2;
+      for (int i = 0; i < 3; i++) {
+        MPI_Aint at = theirs[i] + 8 * (MPI_Aint)sizeof(long);
+        for (int k = 0; k < items; k++)
+          out[k] = time + k, in[k] = -1;
+        OK(MPI_Put(out, items, MPI_LONG, next, at, items, MPI_LONG, win));
+        OK(MPI_Win_flush(next, win));
+        OK(MPI_Get(in, items, MPI_LONG, next, at, items, MPI_LONG, win));
+        OK(MPI_Win_flush(next, win));
+        CHECK(memcmp(in, out, items * sizeof(long)) == 0);
+        /* The same number of bytes of another type. */
+        char bytes[2 * sizeof(long)];
+        OK(MPI_Get(bytes, items * (int)sizeof(long), MPI_BYTE, next, at, items * (int)sizeof(long),
+                   MPI_BYTE, win));
+        OK(MPI_Win_flush(next, win));
+        CHECK(memcmp(bytes, out, items * sizeof(long)) == 0);
+        /* Longer than the operands of a mailbox, but not than its answer. */
+        OK(MPI_Get(in, 4, MPI_LONG, next, at, 4, MPI_LONG, win));
+        OK(MPI_Win_flush(next, win));
+        CHECK(memcmp(in, out, items * sizeof(long)) == 0);
+        OK(MPI_Accumulate(out, items, MPI_LONG, next, at, items, MPI_LONG, MPI_SUM, win));
+        OK(MPI_Win_flush(next, win));
+        OK(MPI_Get_accumulate(out, items, MPI_LONG, in, items, MPI_LONG, next, at, items, MPI_LONG,
+                              MPI_SUM, win));
+        OK(MPI_Win_flush(next, win));
+        CHECK(in[0] == 2 * out[0] && (items < 2 || in[1] == 2 * out[1]));
+        OK(MPI_Fetch_and_op(out, &old, MPI_LONG, next, at, MPI_REPLACE, win));
+        OK(MPI_Win_flush(next, win));
+        CHECK(old == 3 * out[0]);
+        long new = -time, compare = out[0];
+        OK(MPI_Compare_and_swap(&new, &compare, &old, MPI_LONG, next, at, win));
+        OK(MPI_Win_flush(next, win));
+        CHECK(old == out[0]);
+      }
+    }
+    OK(MPI_Win_unlock_all(win));
+    meet(win);
+    for (int i = 0; i < 3; i++)
+      CHECK(memory[i][8] == -TIMES && memory[i][7] == 0 && memory[i][12] == 0);
+    /* Detached memory is refused, whatever has known it, and takes no byte. */
+    int gone = round % 3;
+    OK(MPI_Win_detach(win, memory[gone]));
+    memset(memory[gone], 5, LONGS * sizeof(long));
+    meet(win);
+    MPI_Aint at = theirs[gone] + 8 * (MPI_Aint)sizeof(long);
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
+    OK(MPI_Put(out, 1, MPI_LONG, next, at, 1, MPI_LONG, win));
+    FAILS(MPI_ERR_RMA_RANGE, MPI_Win_flush(next, win));
+    OK(MPI_Accumulate(out, 1, MPI_LONG, next, at, 1, MPI_LONG, MPI_SUM, win));
+    FAILS(MPI_ERR_RMA_RANGE, MPI_Win_flush(next, win));
+    OK(MPI_Get(in, 1, MPI_LONG, next, at, 1, MPI_LONG, win));
+    FAILS(MPI_ERR_RMA_RANGE, MPI_Win_unlock(next, win));
+    meet(win);
+    for (size_t i = 0; i < LONGS * sizeof(long); i++)
+      CHECK(((char *)memory[gone])[i] == 5);
+    OK(MPI_Win_attach(win, memory[gone], LONGS * sizeof(long)));
+  }
+  OK(MPI_Win_free(&win));
+  free(memory[0]);
+  free(memory[1]);
+  OK(MPI_Free_mem(memory[2]));
+}
+
 int main(int argc, char **argv) {
   CHECK(setenv("LONGSHORE_PROGRESS", "off", 1) == 0);
   begin(&argc, &argv);
@@ -471,6 +646,7 @@ int main(int argc, char **argv) {
   advised();
   interrupted();
   stored_by_a_thread();
+  read_directly();
   forked();
   sparse();
   many();
@@ -479,5 +655,6 @@ int main(int argc, char **argv) {
     attached();
   }
   mixed();
+  attached_short();
   return end();
 }
