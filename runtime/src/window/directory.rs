@@ -207,7 +207,16 @@ struct LastFound {
     version: u32,
     start: u64,
     len: u64,
-    span: Span,
+    attached: Attached,
+}
+
+/// Where an attachment's bytes are.
+#[derive(Clone, Copy)]
+pub(super) enum Attached {
+    /// In memory that this rank has mapped. Displacements in it are addresses.
+    Mapped(Span),
+    /// In the private memory of the table's owner, up to this address.
+    Private(u64),
 }
 
 impl Reading {
@@ -222,58 +231,70 @@ impl Reading {
         })
     }
 
-    /// The memory at an address, in which displacements are addresses. It stays until the turn
-    /// ends.
+    /// The attachment at an address. It stays until the turn ends.
     #[inline]
-    pub(super) fn find(&self, _turn: &Turn<'_>, address: u64) -> Option<Span> {
+    pub(super) fn find(&self, _turn: &Turn<'_>, address: u64) -> Option<Attached> {
         let version = self.directory.version();
-        match self.last.get() {
-            Some(LastFound { version: found, start, len, span })
-                if found == version && address.wrapping_sub(start) < len =>
-            {
-                Some(span)
-            }
-            _ => self.look_up(version, address),
-        }
+        self.found(version, address).or_else(|| self.look_up(version, address))
     }
 
-    /// Whether these addresses are in an attachment in the owner's private memory, which stays
-    /// attached until the turn ends.
-    pub(super) fn is_private(&self, _turn: &Turn<'_>, (start, end): (u64, u64)) -> bool {
-        let is_current = self.version.get() == Some(self.directory.version());
-        if !is_current && self.read().is_none() {
-            return false;
-        }
-        let entries = self.entries.borrow();
-        let after = entries.partition_point(|mapped| mapped.entry.start <= start);
-        let found = after.checked_sub(1).map(|at| entries[at].entry);
-        let has = |entry: Entry| end <= entry.start.saturating_add(entry.len);
-        found.is_some_and(|entry| entry.offset == PRIVATE && has(entry))
+    /// Whether an address seems to be in an attachment in the owner's private memory, which may end
+    /// at any time. This reads no table, so an attachment that wasn't found before isn't known.
+    #[inline]
+    pub(super) fn expects_private(&self, address: u64) -> bool {
+        let version = self.directory.version();
+        let found = match self.found(version, address) {
+            None if self.version.get() == Some(version) => self.look_up(version, address),
+            found => found,
+        };
+        matches!(found, Some(Attached::Private(_)))
+    }
+
+    /// The attachment at an address, if it was the last one to be looked up.
+    #[inline]
+    fn found(&self, version: u32, address: u64) -> Option<Attached> {
+        let last = self.last.get()?;
+        let is_in = last.version == version && address.wrapping_sub(last.start) < last.len;
+        is_in.then_some(last.attached)
     }
 
     #[inline(never)]
-    fn look_up(&self, version: u32, address: u64) -> Option<Span> {
+    fn look_up(&self, version: u32, address: u64) -> Option<Attached> {
         if self.version.get() != Some(version) {
             self.read()?;
         }
         let entries = self.entries.borrow();
         let at = entries.partition_point(|mapped| mapped.entry.start <= address).checked_sub(1)?;
         let MappedEntry { entry: Entry { start, len, offset, .. }, memory } = &entries[at];
-        if address - start >= *len || *offset == PRIVATE {
+        if address - start >= *len {
             return None;
         }
+        let attached = match *offset {
+            PRIVATE => Attached::Private(start.saturating_add(*len)),
+            offset => self.mapped((*start, *len), offset, memory)?,
+        };
+        let version = self.version.get()?;
+        self.last.set(Some(LastFound { version, start: *start, len: *len, attached }));
+        Some(attached)
+    }
+
+    /// The memory of an attachment that lies at this offset of the segment, mapped on first use.
+    fn mapped(
+        &self,
+        (start, len): (u64, u64),
+        offset: u64,
+        memory: &OnceCell<Exposed>,
+    ) -> Option<Attached> {
         let memory = match memory.get() {
             Some(memory) => memory,
             None => {
                 // Messages reach memory that can't be mapped.
-                let mapped = Part { offset: *offset, len: *len }.map(&self.segment).ok()?;
+                let mapped = Part { offset, len }.map(&self.segment).ok()?;
                 memory.get_or_init(|| mapped)
             }
         };
-        let span = memory.span().shifted(i64::try_from(*start).ok()?.checked_neg()?)?;
-        let version = self.version.get()?;
-        self.last.set(Some(LastFound { version, start: *start, len: *len, span }));
-        Some(span)
+        let span = memory.span().shifted(i64::try_from(start).ok()?.checked_neg()?)?;
+        Some(Attached::Mapped(span))
     }
 
     /// Reads the table again, and keeps the mappings of attachments that are still listed.
@@ -318,7 +339,10 @@ mod tests {
         let [own, other] =
             [own, other].map(|offset| (Directory::new(&segment, offset).unwrap(), offset));
         let reading = Reading::new(&segment, other.1).unwrap();
-        let find = |address| reading.find(&own.0.turn(), address);
+        let find = |address| match reading.find(&own.0.turn(), address) {
+            Some(Attached::Mapped(span)) => Some(span),
+            _ => None,
+        };
         assert!(find(1000).is_none());
         let entries = [(1, 1000), (2, 500), (3, 1100)].map(|(n, start)| entry(&segment, n, start));
         entries.iter().for_each(|entry| other.0.add(*entry));
@@ -344,6 +368,29 @@ mod tests {
         other.0.remove(3);
         other.0.add(next);
         assert_eq!(find(1150).unwrap().peek::<u8>(1150), Some(0));
+    }
+
+    #[test]
+    fn private_attachments_are_expected_while_they_are_listed() {
+        let segment = Segment::create(2).unwrap().as_rank(0).unwrap();
+        let [own, other] = [0; 2].map(|_| segment.allocate(Directory::BYTES).unwrap().offset);
+        let [own, table] = [own, other].map(|offset| Directory::new(&segment, offset).unwrap());
+        let reading = Reading::new(&segment, other).unwrap();
+        for (number, start, offset) in [(1, 1000, PRIVATE), (2, 2000, PRIVATE), (3, 3000, 4096)] {
+            table.add(Entry { number, start, len: 100, offset });
+        }
+        let end = |address| match reading.find(&own.turn(), address) {
+            Some(Attached::Private(end)) => Some(end),
+            _ => None,
+        };
+        assert!(!reading.expects_private(1000));
+        assert_eq!((end(1000), end(1099), end(1100)), (Some(1100), Some(1100), None));
+        let expected = [999, 1000, 2099, 2100, 3000].map(|at| reading.expects_private(at));
+        assert_eq!(expected, [false, true, true, false, false]);
+        table.remove(1);
+        assert!(!reading.expects_private(1000) && !reading.expects_private(2000));
+        assert_eq!((end(1000), end(2000)), (None, Some(2100)));
+        assert!(!reading.expects_private(1000) && reading.expects_private(2000));
     }
 
     #[test]

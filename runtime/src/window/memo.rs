@@ -15,7 +15,7 @@ use shipable::reduce::{Combiner, Reduction, Swap};
 use shipable::{Element, Leaf};
 
 use super::operation::{Action, Operation, Side};
-use super::peers::{DIRECT, OBSERVED, Target};
+use super::peers::{DIRECT, OBSERVED, PRIVATE, Target};
 use crate::object::Names;
 use crate::origin::What;
 use crate::types::{TargetType, Type};
@@ -30,7 +30,7 @@ pub(super) struct Memo {
     combines: [Cell<KnownCombine>; SLOTS],
     /// The types of compare_and_swaps, for calls by pointer.
     swaps: [Cell<KnownSwap>; SWAPS],
-    /// The puts and gets of one element of the target type itself that go by mailbox.
+    /// The operations on elements of the target type itself that go by mailbox.
     letters: [Cell<KnownLetter>; SLOTS],
     prepared: Box<[RefCell<Prepared>; SLOTS + VALUES]>,
 }
@@ -82,17 +82,19 @@ struct KnownSwap {
     swap: Option<Swap>,
 }
 
-/// A put or get of one element, all of whose bytes are data, by message to a rank that has a
-/// mailbox.
+/// An operation on elements that are one run from displacement 0 on, all of whose bytes are data,
+/// which a mailbox has taken.
 #[derive(Clone, Copy, Default)]
 pub(super) struct KnownLetter {
     /// As in [`Key`]; 0 for none.
     what: u64,
     /// The type's number.
     datatype: u64,
-    /// The bytes of the element.
-    pub size: u64,
-    /// The low half of the hash of its signature.
+    /// The number of elements.
+    count: u64,
+    /// The bytes of all elements.
+    pub len: u64,
+    /// The low half of the hash of their signature.
     pub signature: u64,
 }
 
@@ -249,18 +251,20 @@ impl Memo {
         &self.prepared[SLOTS + slot]
     }
 
-    /// The put or get of one element of the target type itself by a target's mailbox, if it went by
-    /// message before.
+    /// The operation on elements of the target type itself by the mailbox of a target of a class, if
+    /// a mailbox has taken one before.
     #[inline(always)]
     pub(super) fn letter(
         &self,
         action: Action,
-        target: &Target,
+        class: u64,
         own: &Type,
+        count: u64,
     ) -> Option<KnownLetter> {
-        let (what, datatype) = (what(action, target.class), own.compiled().id());
-        let known = self.letters[place(what, datatype)].get();
-        (known.what == what && known.datatype == datatype).then_some(known)
+        let (what, datatype) = (what(action, class), own.compiled().id());
+        let known = self.letters[place(what, datatype ^ count)].get();
+        let is_it = (known.what, known.datatype, known.count) == (what, datatype, count);
+        is_it.then_some(known)
     }
 
     #[inline(always)]
@@ -305,24 +309,23 @@ impl Memo {
         if key.what == what(action, DIRECT) && key.datatype != 0 && key.is_same() {
             self.keep_places(key, &means);
         }
-        if let Means::Frame(frame) = &means {
-            self.keep_letter(key, frame);
-        }
         // A slot that is being read belongs to an operation within this one, which doesn't occur.
         if let Ok(mut slot) = self.of(&key, action).try_borrow_mut() {
             *slot = Prepared { key, means };
         }
     }
 
-    /// Keeps an operation that goes by message, for the next one by mailbox.
-    fn keep_letter(&self, Key { what, datatype, .. }: Key, frame: &Frame) {
-        let &Frame { count: 1, signature, first: 0, len, reach: (0, end), alike: true, .. } = frame
+    /// Keeps an operation that a mailbox has taken, for the next one like it.
+    #[inline(never)]
+    pub(super) fn keep_letter(&self, Key { what, datatype, .. }: Key, frame: &Frame) {
+        let &Frame { count, signature, first: 0, len, reach: (0, end), alike: true, .. } = frame
         else {
             return;
         };
         if end as u64 == len && datatype != 0 {
-            let known = KnownLetter { what, datatype, size: len, signature: signature as u64 };
-            self.letters[place(what, datatype)].set(known);
+            let signature = signature as u64;
+            let known = KnownLetter { what, datatype, count, len, signature };
+            self.letters[place(what, datatype ^ count)].set(known);
         }
     }
 
@@ -416,7 +419,8 @@ impl Key {
         let moves = matches!(action, Action::Put | Action::Get);
         if let Some(element) = operation.by_value.filter(|_| !moves) {
             let near = Layout { element, ..same };
-            return Some(Key { what: what(action, target.class), datatype: 0, count: 0, near });
+            let what = what(action, target.class_at(operation.displacement));
+            return Some(Key { what, datatype: 0, count: 0, near });
         }
         let count = u64::try_from(operation.count).ok()?;
         let near = if moves { operation.moved()? } else { operation.near()? };
@@ -429,10 +433,10 @@ impl Key {
                 // Only of a run any number is carried out by the same means.
                 let is_run = || compiled.native().contiguous(count).is_some();
                 if is_same(near) && (moves || has_same_result()) && is_run() {
-                    let what = what(action, target.class);
+                    let what = what(action, target.class_at(operation.displacement));
                     return Some(Key { what, datatype, count: 0, near: same });
                 }
-                (datatype, target.class)
+                (datatype, target.class_at(operation.displacement))
             }
             TargetType::Foreign(foreign) if foreign.is_of(names) => {
                 (foreign.id(), 1 << 32 | u64::from(target.peer))
@@ -443,6 +447,11 @@ impl Key {
         let near = Layout::of(names, near)?;
         let key = Key { what: what(action, class), datatype, count, near };
         (moves && count > 0).then_some(key)
+    }
+
+    /// Whether it is of private memory that is attached to a dynamic window.
+    pub(super) fn is_private(&self) -> bool {
+        self.what >> 16 == PRIVATE
     }
 
     /// Whether the elements on both sides are of the target type itself.

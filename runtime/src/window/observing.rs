@@ -110,7 +110,7 @@ impl Observed {
         Some(())
     }
 
-    /// A put or get of one element by the target's mailbox.
+    /// A put or get by the target's mailbox.
     #[allow(clippy::too_many_arguments)] // MPI's
     pub(super) fn ask(
         &self,

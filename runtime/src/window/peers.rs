@@ -46,7 +46,8 @@ pub(super) struct Target {
     pub architecture: Architecture,
     pub route: Route,
     pub location: Location,
-    /// Whether messages to it may go by its mailbox: its route is [`Route::Peer`], and ranks poll.
+    /// Whether messages to it may go by its mailbox: it is another like rank of this host that may
+    /// have private memory in the window, and ranks poll.
     pub has_mailbox: bool,
     /// Under `--check`, the bytes from the last multiple of
     /// [`LINE`](crate::check::alignment::LINE) to its memory, unless the window is dynamic.
@@ -78,6 +79,10 @@ pub(super) const DIRECT: u64 = 0;
 /// The class of these targets where operations are observed. The inlined attempts know only
 /// [`DIRECT`], so all operations come to the calls that count them.
 pub(super) const OBSERVED: u64 = 1;
+
+/// The class of operations on attachments in the private memory of such a target, which go as those
+/// by [`Route::Peer`] do. Other routes have other numbers.
+pub(super) const PRIVATE: u64 = OBSERVED + 1 + Route::Direct as u64;
 
 /// Where a target's memory lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -433,6 +438,15 @@ impl Target {
     #[inline]
     pub(super) fn shares_control(&self) -> bool {
         matches!(self.route, Route::Direct | Route::Peer)
+    }
+
+    /// The class of operations at a displacement. A dynamic window has attachments of two classes.
+    #[inline(always)]
+    pub(super) fn class_at(&self, displacement: i64) -> u64 {
+        match self.reading.get() {
+            Some(reading) if reading.expects_private(displacement as u64) => PRIVATE,
+            _ => self.class,
+        }
     }
 
     /// The key under which its memory is registered with the network, if it is.

@@ -1,9 +1,11 @@
 //! Memory that is attached to a dynamic window, by address (MPI-5.0 section 12.2.4).
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longshore_transport::Range;
+use portable_atomic::AtomicU64;
 
 use crate::error::{ErrorKind, Result};
 use crate::memory::Exposed;
@@ -13,6 +15,8 @@ use crate::pointer::fits;
 pub(crate) struct Attachments {
     addresses: Addresses,
     list: Mutex<List>,
+    /// The number of times that attachments ended. It changes while the list is locked.
+    ends: AtomicU64,
 }
 
 #[derive(Default)]
@@ -60,11 +64,22 @@ impl Attachment {
 
 impl Attachments {
     pub(crate) fn new(addresses: Addresses) -> Attachments {
-        Attachments { addresses, list: Mutex::default() }
+        Attachments { addresses, list: Mutex::default(), ends: AtomicU64::new(0) }
     }
 
     fn list(&self) -> MutexGuard<'_, List> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of times that attachments ended. While it stays, memory that was found is attached.
+    #[inline]
+    pub(crate) fn ends(&self) -> u64 {
+        self.ends.load(Ordering::Relaxed)
+    }
+
+    /// An attachment ends.
+    fn end(&self) {
+        self.ends.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Attaches memory. Returns the attachment's number and its address.
@@ -102,9 +117,12 @@ impl Attachments {
     /// Ends the attachment of this number. Returns its memory, which operations under way may still
     /// hold, and the range of the segment that was allocated for it. `None` if there is no such
     /// attachment.
+    ///
+    /// The engine may use memory that it has found before, until its lock is taken once more.
     pub(crate) fn detach(&self, number: u64) -> Option<(Arc<Exposed>, Option<Range>)> {
         let List { all, starts, .. } = &mut *self.list();
         let Attachment { memory, place, .. } = all.remove(&(starts.remove(&number)?, number))?;
+        self.end();
         Some((memory, place))
     }
 
@@ -112,6 +130,7 @@ impl Attachments {
     pub(crate) fn clear(&self) -> Vec<Range> {
         let List { all, starts, .. } = &mut *self.list();
         starts.clear();
+        self.end();
         std::mem::take(all).into_values().filter_map(|attachment| attachment.place).collect()
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use shipable::reduce::{Op, Reduction, Swap};
 use shipable::{Architecture, Leaf, Program};
 
+use super::attachments::Attachments;
 use super::exposure::{Exposure, Opened};
 use super::{Admitted, Target};
 use crate::engine::operation::BY_NUMBER;
@@ -27,8 +28,11 @@ struct Recent {
     /// The low half of the signature's hash.
     signature: u64,
     exposure: Arc<Exposure>,
-    /// The window's memory, which the exposure holds.
+    /// The window's memory, which the exposure holds. Of a dynamic window the attached memory that
+    /// an operation was in, if no attachment has ended since.
     span: Span,
+    /// As [`Attachments::ends`], from before that memory was found.
+    ends: u64,
     /// Bytes from the operation's displacement to its elements.
     first: i64,
     /// Bytes of the elements.
@@ -94,8 +98,7 @@ impl Recent {
         same && header.small && self.signature == header.signature as u64
     }
 
-    /// An admitted operation, whose elements start at `first`. `None` for memory that is attached:
-    /// it comes and goes.
+    /// An admitted operation, whose elements start at `first`.
     fn of(
         header: &Header,
         admitted: &Admitted<'_>,
@@ -103,14 +106,19 @@ impl Recent {
         first: i64,
     ) -> Option<Recent> {
         let Admitted { exposure, form, .. } = admitted;
-        let Opened::Whole(exposed) = &exposure.opened else { return None };
+        let span = match &exposure.opened {
+            Opened::Whole(exposed) => exposed.span(),
+            // Found by the next operation.
+            Opened::Attached(_) => Span::EMPTY,
+        };
         Some(Recent {
             window: header.context,
             form: header.form,
             count: header.count,
             signature: header.signature as u64,
             exposure: (*exposure).clone(),
-            span: exposed.span(),
+            span,
+            ends: u64::MAX,
             first,
             length: program.stream_length(header.count).ok()?,
             leaf: form.leaf(),
@@ -129,10 +137,16 @@ impl Recent {
         memory: &Architecture,
         fetched: &mut Vec<u8>,
     ) -> Option<Option<Fetched>> {
-        let Recent { span, first, length, ref exposure, .. } = *self;
+        let Recent { first, length, ref exposure, .. } = *self;
         let base = header.displacement.checked_mul(exposure.unit.into())?;
         let at = base.checked_add(first).filter(|_| base >= 0)?;
         let end = at.checked_add_unsigned(length)?;
+        let span = match &exposure.opened {
+            Opened::Whole(_) => self.span,
+            Opened::Attached(attachments) => {
+                attached(attachments, &mut self.span, &mut self.ends, (at, end))?
+            }
+        };
         let given = data.len() as u64;
         if header.kind != Kind::Get && exposure.control.is_no_put() {
             return None;
@@ -177,6 +191,28 @@ impl Recent {
             _ => None,
         }
     }
+}
+
+/// The attached memory that has these bytes: the last one that was found, or another one. `None` if
+/// the bytes aren't attached.
+///
+/// The memory isn't held. The engine's lock is, and a rank that detaches memory takes it before it
+/// gives the memory back. So an operation finds that the attachment has ended, or the rank waits
+/// until the operation is done.
+#[inline]
+fn attached(
+    attachments: &Attachments,
+    last: &mut Span,
+    found: &mut u64,
+    (at, end): (i64, i64),
+) -> Option<Span> {
+    let ends = attachments.ends();
+    if *found != ends || !last.covers(at, end) {
+        let (memory, start) = attachments.find((at.into(), end.into())).ok()?;
+        *last = memory.span().shifted(start.checked_neg()?)?;
+        *found = ends;
+    }
+    Some(*last)
 }
 
 /// The reduction of operands into elements of this type. Returns a reference: a copy defeats store
@@ -228,11 +264,6 @@ impl Target {
             let memory = &peers.me().architecture;
             let is_like = peers.architecture(peer)?.same_representation(memory);
             if !header.small || !is_like || origin.recents.has(header) {
-                return None;
-            }
-            // Admitted only where the memo can hold: attached memory comes and goes.
-            let exposure = self.exposures.get(header.context)?;
-            if !matches!(exposure.opened, Opened::Whole(_)) {
                 return None;
             }
             let program = origin.forms.get(header.form, peer).ok()?.packing(memory).ok()?;

@@ -22,7 +22,7 @@ use crate::window::memo::Key;
 use crate::window::observed::Observed;
 use crate::window::observing;
 use crate::window::operation::{Action, Holders, Operation, Side};
-use crate::window::path::{self, Progress, fast};
+use crate::window::path::{self, Progress, fast, mailbox};
 use crate::window::peers::Target;
 
 impl Core {
@@ -90,16 +90,15 @@ impl Core {
         if let (Some(observed), TargetType::Own(own)) = (parts.observed(), target_type) {
             let caller = Location::caller();
             let copied = observed.copy(parts, action, span, what, target, at, count, own, caller);
-            let ask = || observed.ask(parts, action, span, what, target, at, count, own);
-            if copied.or_else(ask).is_some() {
+            if copied.is_some() {
                 return Ok(());
             }
         }
         self.transfer_otherwise(action, span, what, target, at, count, target_type)
     }
 
-    /// A put or get that the first attempt doesn't do: under a lock that is taken now, in parts, or
-    /// by [`operate`](Core::operate).
+    /// A put or get that the first attempt doesn't do: by the target's mailbox, under a lock that is
+    /// taken now, in parts, or by [`operate`](Core::operate).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[inline(never)]
     #[track_caller]
@@ -113,7 +112,20 @@ impl Core {
         count: i64,
         target_type: TargetType<'_>,
     ) -> Result<()> {
-        self.transfer_again(action, span, what, target, at, count, target_type)
+        let parts = &self.parts;
+        let asked = match (parts.observed(), target_type) {
+            (None, TargetType::Own(own)) => {
+                mailbox::transfer(parts, action, span, what, target, at, count, own)
+            }
+            (Some(observed), TargetType::Own(own)) => {
+                observed.ask(parts, action, span, what, target, at, count, own)
+            }
+            (_, TargetType::Foreign(_)) => None,
+        };
+        match asked {
+            Some(()) => Ok(()),
+            None => self.transfer_again(action, span, what, target, at, count, target_type),
+        }
     }
 
     #[allow(clippy::too_many_arguments)] // MPI's
@@ -187,6 +199,13 @@ impl Core {
         place: (i32, i64, i64, TargetType<'_>),
     ) -> Result<()> {
         let (parts, (target, at, count, target_type)) = (&self.parts, place);
+        if let (None, TargetType::Own(own)) = (parts.observed(), target_type) {
+            let asked =
+                mailbox::accumulate(parts, action, memory, what, result, target, at, count, own);
+            if asked.is_some() {
+                return Ok(());
+            }
+        }
         if let Some(to) = fast::unlocked(parts, target) {
             let again = move || {
                 let result = &result;

@@ -207,7 +207,9 @@ impl Targets<'_> {
                 rank = me.rank, window, peer, %route, ?measures, %endpoint, why, "target on another host"
             ),
         }
-        let has_mailbox = route == Route::Peer && process.mailboxes().is_some();
+        // An attachment may be private.
+        let may_be_private = route == Route::Peer || is_dynamic && route == Route::Direct;
+        let has_mailbox = may_be_private && peer != me.rank && process.mailboxes().is_some();
         Ok(Known { measures, architecture, route, offset, has_mailbox, lead })
     }
 }

@@ -95,6 +95,8 @@ impl OwnMemory {
     ) -> Result<Exposed> {
         let detached = self.attachable("detach")?.detach(number);
         let (memory, range) = detached.ok_or(ErrorKind::Detached)?;
+        // Waits for an operation on memory that the engine has found before; see `detach`.
+        drop(process.engine());
         let mut memory = Some(memory);
         let mut turns = match self.directory() {
             Some(directory) if directory.remove(number) => self.open_turns(peers)?,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use longshore_transport::{Range, Segment};
 
-use super::directory::{Directory, Reading, Turn};
+use super::directory::{Attached, Directory, Reading, Turn};
 use super::part::Part;
 use super::peers::{Location, Mapped, Mapping, Target};
 use crate::engine::{Attachments, Measures};
@@ -58,6 +58,17 @@ pub(super) struct Made {
     pub exposed: Arc<Exposed>,
     pub whole: Option<Whole>,
     pub dynamic: Option<Dynamic>,
+}
+
+/// How an operation reaches a target's memory without the target.
+pub(super) enum Reach<'a> {
+    /// The memory is mapped.
+    Mapped(Reached<'a>),
+    /// The system may copy it: it is attached, and in the target's private memory. Displacements
+    /// are addresses there. It stays attached until the turn ends.
+    Private(Turn<'a>),
+    /// Only messages reach it, or nothing does.
+    Unknown,
 }
 
 /// A target's memory that an operation reaches directly while this value exists.
@@ -152,49 +163,46 @@ impl OwnMemory {
         }
     }
 
-    /// The memory of these bytes of a directly reached target's window. `None` where all of them
-    /// aren't in one attachment that the target's directory lists: messages reach the target then.
+    /// How these bytes of a directly reached target's window are reached. [`Reach::Unknown`] where
+    /// all of them aren't in one attachment that the target's directory lists.
     ///
     /// # Errors
     /// The memory can't be mapped.
-    pub(super) fn reach(
-        &self,
-        target: &Target,
-        (start, end): (i128, i128),
-    ) -> Result<Option<Reached<'_>>> {
+    pub(super) fn reach(&self, target: &Target, (start, end): (i128, i128)) -> Result<Reach<'_>> {
         if self.dynamic.is_none() {
             let span = self.map(target)?;
-            return Ok(Some(Reached { span, _turn: None }));
+            return Ok(Reach::Mapped(Reached { span, _turn: None }));
         }
         let (Ok(start), Ok(end)) = (i64::try_from(start), i64::try_from(end)) else {
-            return Ok(None);
+            return Ok(Reach::Unknown);
         };
-        let reached = self.reach_address(target, start);
-        Ok(reached.filter(|reached| reached.span.covers(start, end)))
+        Ok(match self.attached(target, start) {
+            Some((Attached::Mapped(span), turn)) if span.covers(start, end) => {
+                Reach::Mapped(Reached { span, _turn: Some(turn) })
+            }
+            Some((Attached::Private(last), turn)) if end as u64 <= last => Reach::Private(turn),
+            _ => Reach::Unknown,
+        })
     }
 
     /// The attachment of a target that has this address, if this rank reaches it directly.
     /// Displacements in it are addresses.
     pub(super) fn reach_address(&self, target: &Target, address: i64) -> Option<Reached<'_>> {
-        let directory = self.dynamic.as_ref()?.directory.as_ref()?;
-        let reading = self.reading(target)?;
-        let turn = directory.turn();
-        let span = reading.find(&turn, u64::try_from(address).ok()?)?;
-        Some(Reached { span, _turn: Some(turn) })
+        match self.attached(target, address)? {
+            (Attached::Mapped(span), turn) => Some(Reached { span, _turn: Some(turn) }),
+            (Attached::Private(_), _) => None,
+        }
     }
 
-    /// A turn in which these addresses of a target are in its private memory, and attached. `None`
-    /// where they aren't, or messages reach them.
-    pub(super) fn reach_private(
-        &self,
-        target: &Target,
-        (start, end): (i128, i128),
-    ) -> Option<Turn<'_>> {
+    /// The attachment of a target that has this address, if the target's directory lists it, and
+    /// the turn in which it stays.
+    #[inline]
+    fn attached(&self, target: &Target, address: i64) -> Option<(Attached, Turn<'_>)> {
         let directory = self.dynamic.as_ref()?.directory.as_ref()?;
-        let bytes = (u64::try_from(start).ok()?, u64::try_from(end).ok()?);
         let reading = self.reading(target)?;
         let turn = directory.turn();
-        reading.is_private(&turn, bytes).then_some(turn)
+        let attached = reading.find(&turn, u64::try_from(address).ok()?)?;
+        Some((attached, turn))
     }
 
     /// A target's directory, opened on first use.

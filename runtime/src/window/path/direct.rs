@@ -16,7 +16,7 @@ use crate::route::{CopyPlan, plan_copy};
 use crate::types::TargetType;
 use crate::window::memo::{Key, Means, Moved, Run};
 use crate::window::operation::{Action, Checked, Operand, Operation, Side};
-use crate::window::own::Reached;
+use crate::window::own::{Reach, Reached};
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
 
@@ -24,11 +24,11 @@ use crate::window::peers::Target;
 /// waits for the stores of the last piece (docs/tuning.md, "Pieces of accumulates").
 pub(super) const PIECE: u64 = 128 << 10;
 
-/// The target's memory, if this rank reaches all of an operation's bytes. Not for an accumulate to
-/// an attachment while an earlier one may be in flight by message, since they stay in order.
-pub(super) fn reach<'a>(parts: &'a Parts, checked: &Checked<'_>) -> Result<Option<Reached<'a>>> {
+/// How this rank reaches all of an operation's bytes. By message where an accumulate goes to an
+/// attachment while an earlier one may be in flight by message, since they stay in order.
+pub(super) fn reach<'a>(parts: &'a Parts, checked: &Checked<'_>) -> Result<Reach<'a>> {
     match must_wait(parts, checked.target, checked.action) {
-        true => Ok(None),
+        true => Ok(Reach::Unknown),
         false => parts.memory().reach(checked.target, checked.bytes),
     }
 }

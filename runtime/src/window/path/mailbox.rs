@@ -10,11 +10,8 @@ use crate::types::Type;
 use crate::window::memo::{Frame, KnownLetter};
 use crate::window::operation::{Action, Operation};
 use crate::window::parts::Parts;
-use crate::window::peers::Target;
+use crate::window::peers::{DIRECT, OBSERVED, Target};
 use crate::wire::{Header, Kind};
-
-/// The bytes of the longest element.
-const LONGEST: u64 = 8 * OPERANDS as u64;
 
 /// The memory of an operation at this rank.
 pub(super) struct Sides {
@@ -65,18 +62,16 @@ pub(super) fn ask(
     let fetched = room.map_or(0, |_| len);
     let operands = operands.map(u64::from_le_bytes);
     let answer = parts.process().ask(target.peer, header, operands, fetched)?;
-    // The program mostly waits for a value before it fetches the next one, maybe without a flush.
-    if !matches!(header.kind, Kind::Fetch | Kind::Swap) {
-        parts.flight().answer();
-    }
+    count_answer(parts, header.kind);
     if let Some(room) = room {
         room.write(frame.first, &answer.map(u64::to_le_bytes).as_flattened()[..fetched]);
     }
     Some(())
 }
 
-/// A put or get of one element of the target type itself that went by message before. Those by
-/// pointer and observed ones try it before the full check. Others find their frame in the memo.
+/// A put, get or accumulate of elements of the target type itself, of which a mailbox has taken as
+/// many before. Calls by pointer, of scopes and observed ones try it before the full check. Others
+/// find their frame in the memo.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)] // MPI's
 pub(in crate::window) fn transfer(
@@ -89,56 +84,108 @@ pub(in crate::window) fn transfer(
     count: i64,
     own: &Type,
 ) -> Option<()> {
-    let target = parts.peers().known(rank).filter(|target| may_go(parts, target, action))?;
-    parts.process().will_ask(target.peer);
-    transfer_to(parts, action, memory, what, target, displacement, count, own)
+    let (target, class) = addressee(parts, action, rank, displacement)?;
+    let is_plain = what.is_plain(count as u64, own.compiled());
+    let place = (target, class, displacement, count as u64);
+    if is_plain { post(parts, action, memory, None, place, own) } else { None }
 }
 
-#[inline(never)]
+/// As [`transfer`], of an accumulate that may fetch as well.
+#[inline(always)]
 #[allow(clippy::too_many_arguments)] // MPI's
-fn transfer_to(
+pub(in crate::window) fn accumulate(
     parts: &Parts,
     action: Action,
     memory: Span,
     what: What<'_>,
-    target: &Target,
+    result: Option<(Span, What<'_>)>,
+    rank: i32,
     displacement: i64,
     count: i64,
     own: &Type,
 ) -> Option<()> {
-    let KnownLetter { size, signature, .. } = parts.memo().letter(action, target, own)?;
+    let (target, class) = addressee(parts, action, rank, displacement)?;
+    let is_plain = |what: What<'_>| what.is_plain(count as u64, own.compiled());
+    let place = (target, class, displacement, count as u64);
+    match is_plain(what) && result.is_none_or(|(_, what)| is_plain(what)) {
+        true => post(parts, action, memory, result.map(|(room, _)| room), place, own),
+        false => None,
+    }
+}
+
+/// The target of an operation that may go by its mailbox, and the class of the operation.
+#[inline(always)]
+fn addressee(
+    parts: &Parts,
+    action: Action,
+    rank: i32,
+    displacement: i64,
+) -> Option<(&Target, u64)> {
+    let target = parts.peers().known(rank).filter(|target| may_go(parts, target, action))?;
+    let class = target.class_at(displacement);
+    if matches!(class, DIRECT | OBSERVED) {
+        return None;
+    }
+    parts.process().will_ask(target.peer);
+    Some((target, class))
+}
+
+#[inline(never)]
+fn post(
+    parts: &Parts,
+    action: Action,
+    memory: Span,
+    room: Option<Span>,
+    (target, class, displacement, count): (&Target, u64, i64, u64),
+    own: &Type,
+) -> Option<()> {
+    let KnownLetter { len, signature, .. } = parts.memo().letter(action, class, own, count)?;
     let permit = parts.epochs().permit(target)?;
-    let is_known = count == 1 && what.is_plain(1, own.compiled()) && memory.len() == size;
-    if !is_known || !own.is_of(parts.process().names()) || size > LONGEST {
+    let fits = memory.len() == len && room.is_none_or(|room| room.len() == len);
+    if !fits || !own.is_of(parts.process().names()) {
         return None;
     }
     let start = displacement.checked_mul(target.measures.unit.into()).filter(|at| *at >= 0)?;
-    let end = start.checked_add_unsigned(size)?;
+    let end = start.checked_add_unsigned(len)?;
     if end as u64 > target.measures.size {
         return None;
     }
-    let is_put = action == Action::Put;
+    let is_get = action == Action::Get;
+    let mut data = [[0; 8]; OPERANDS];
+    if is_get {
+        // The answer is longer than the operands.
+        (len <= ANSWER).then_some(())?;
+    } else {
+        let operands = data.as_flattened_mut().get_mut(..len as usize)?;
+        memory.read(0, operands).then_some(())?;
+    }
     let header = Header {
+        tag: action.code(),
         context: parts.id(),
         displacement,
-        count: 1,
+        count,
         form: own.compiled().id(),
         signature: signature.into(),
-        length: if is_put { size } else { 0 },
+        length: if is_get { 0 } else { len },
         ..Header::new(action.kind())
     };
-    let mut data = [[0; 8]; OPERANDS];
-    let bytes = &mut data.as_flattened_mut()[..size as usize];
-    if is_put && !memory.read(0, bytes) {
-        return None;
-    }
-    let fetched = if is_put { 0 } else { size as usize };
+    let room = if is_get { Some(memory) } else { room };
+    let fetched = room.map_or(0, |_| len as usize);
     let answer =
         parts.process().ask(target.peer, &header, data.map(u64::from_le_bytes), fetched)?;
-    parts.flight().answer();
-    if !is_put {
-        memory.write(0, &answer.map(u64::to_le_bytes).as_flattened()[..fetched]);
+    count_answer(parts, header.kind);
+    if let Some(room) = room {
+        room.write(0, &answer.map(u64::to_le_bytes).as_flattened()[..fetched]);
     }
     permit.used();
     Some(())
+}
+
+/// A mailbox has taken an operation of this kind.
+#[inline(always)]
+fn count_answer(parts: &Parts, kind: Kind) {
+    // The program mostly waits for a value before it fetches the next one, maybe without a flush.
+    if !matches!(kind, Kind::Fetch | Kind::Swap) {
+        parts.flight().answer();
+    }
 }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use super::claim::allow;
 use super::memo::{Frame, Key, Means, Prepared};
 use super::operation::{Checked, Operation};
+use super::own::Reach;
 use super::parts::Parts;
 use super::peers::Target;
 use crate::engine::{Ticket, check_counter};
@@ -62,20 +63,26 @@ pub(super) fn carry_out(
     };
     match checked.target.route {
         Route::Direct => {
-            if let Some(reached) = direct::reach(parts, &checked)? {
-                let done = direct::carry_out(parts, &checked, &reached, key)?;
-                if let Some(counter) = checked.notify {
-                    parts.peers().control().notify(checked.target.rank, counter);
+            let turn = match direct::reach(parts, &checked)? {
+                Reach::Mapped(reached) => {
+                    let done = direct::carry_out(parts, &checked, &reached, key)?;
+                    if let Some(counter) = checked.notify {
+                        parts.peers().control().notify(checked.target.rank, counter);
+                    }
+                    return Ok(done);
                 }
-                return Ok(done);
-            }
-            if peer::carry_out(parts, &checked)? {
+                Reach::Private(turn) => Some(turn),
+                Reach::Unknown => None,
+            };
+            // Otherwise the target's directory wasn't read yet, so the next operation is noted.
+            note(parts, &checked, key.filter(Key::is_private), Means::Frame);
+            if turn.is_some_and(|turn| peer::carry_out(parts, &checked, Some(turn))) {
                 return Ok(Progress::Copied);
             }
         }
         Route::Peer => {
             note(parts, &checked, key, Means::Frame);
-            if peer::carry_out(parts, &checked)? {
+            if peer::carry_out(parts, &checked, None) {
                 return Ok(Progress::Copied);
             }
         }
@@ -165,10 +172,16 @@ fn frame(
     match slot.borrow().if_key(&key)? {
         Means::Frame(frame) => {
             let copied = match target.route {
-                Route::Peer => peer::again(parts, target, frame, operation),
-                _ => None,
+                // A frame on the direct route is of memory that is attached and private.
+                Route::Peer | Route::Direct => peer::again(parts, target, frame, operation),
+                Route::Rdma | Route::Message => None,
             };
-            copied.or_else(|| message::again(parts, target, frame, operation, waiter))
+            let progress =
+                copied.or_else(|| message::again(parts, target, frame, operation, waiter));
+            if progress == Some(Progress::Answered) {
+                parts.memo().keep_letter(key, frame);
+            }
+            progress
         }
         Means::Registered(frame) => rdma::again(parts, target, frame, operation, waiter),
         _ => None,

@@ -9,12 +9,14 @@
 use longshore_transport::Access;
 
 use super::Progress;
-use crate::error::Result;
 use crate::job::Activity;
 use crate::memory::Side;
 use crate::process::Process;
+use crate::route::Route;
+use crate::window::directory::Turn;
 use crate::window::memo::Frame;
 use crate::window::operation::{Action, Checked, Operation};
+use crate::window::own::Reach;
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
 
@@ -22,46 +24,46 @@ use crate::window::peers::Target;
 /// each run, which takes as long as a copy of some KiB (docs/tuning.md, "Copies by the system").
 const LONG: u64 = 4 << 10;
 
-/// Does a put or get by a copy of the system, if that pays and is possible. Otherwise nothing is
-/// done, or the target has some of the bytes already.
-pub(super) fn carry_out(parts: &Parts, checked: &Checked<'_>) -> Result<bool> {
+/// Does a put or get by a copy of the system, if that pays and is possible. Returns false
+/// otherwise; the target may have some of the bytes then. A turn keeps attached memory attached.
+pub(super) fn carry_out(parts: &Parts, checked: &Checked<'_>, turn: Option<Turn<'_>>) -> bool {
+    try_out(parts, checked, turn).is_some()
+}
+
+/// As [`carry_out`]. An error is one of types, which a message meets again.
+fn try_out(parts: &Parts, checked: &Checked<'_>, turn: Option<Turn<'_>>) -> Option<()> {
     let (process, target) = (parts.process(), checked.target);
-    let (Some(access), Some(side)) = (access(checked.action), checked.near()) else {
-        return Ok(false);
-    };
+    let (access, side) = (access(checked.action)?, checked.near()?);
     let (near, count) = (side.elements.datatype.native(), side.elements.count);
-    let len = near.stream_length(count)?;
+    let len = near.stream_length(count).ok()?;
     let most = usize::try_from(len / LONG).unwrap_or(usize::MAX);
     if len < LONG || !may_go(parts, target) {
-        return Ok(false);
+        return None;
     }
     let far = checked.target_type.with_native(&process.me().architecture, |far| {
         Ok(if far.is_all_copy() { far.runs(checked.count, most) } else { None })
-    })?;
+    });
     let near = if near.is_all_copy() { near.runs(count, most) } else { None };
-    let (Some(far), Some(near)) = (far, near) else { return Ok(false) };
-    let (address, _turn) = match target.address() {
-        Some(address) => (address, None),
-        // Displacements in a dynamic window are addresses.
-        None => match parts.memory().reach_private(target, checked.bytes) {
-            Some(turn) => (0, Some(turn)),
-            None => return Ok(false),
-        },
-    };
+    let (far, near) = (far.ok()??, near?);
+    let address = address(target, turn.as_ref())?;
     let place = |(at, len): (i64, u64)| {
         Some((address.checked_add_signed(checked.base.checked_add(at)?)?, len))
     };
-    let Some(far) = far.into_iter().map(place).collect::<Option<Vec<_>>>() else {
-        return Ok(false);
-    };
+    let far = far.into_iter().map(place).collect::<Option<Vec<_>>>()?;
     let near = Side { span: side.elements.span, runs: &near };
     if !near.exchange(process.peer_memory(), target.peer, access, &far) {
-        return Ok(false);
+        return None;
     }
     if let Some(counter) = checked.notify {
         parts.peers().control().notify(target.rank, counter);
     }
-    Ok(true)
+    Some(())
+}
+
+/// The address in the target's process at which its window begins. In a dynamic window
+/// displacements are addresses, and a turn is needed.
+fn address(target: &Target, turn: Option<&Turn<'_>>) -> Option<u64> {
+    target.address().or(turn.map(|_| 0))
 }
 
 /// Carries out a put or get that the memo knows as one frame.
@@ -74,12 +76,20 @@ pub(super) fn again(
     if frame.len < LONG {
         return None;
     }
-    let (access, address) = (access(operation.action)?, target.address()?);
+    let access = access(operation.action)?;
     let (start, end) = frame.bytes(target, operation.displacement)?;
     let (is_one, span) = ((end - start) as u64 == frame.len, operation.moved()?.span);
     if !is_one || !frame.is_memory(span) || !may_go(parts, target) {
         return None;
     }
+    let turn = match target.route {
+        Route::Direct => match parts.memory().reach(target, (start.into(), end.into())).ok()? {
+            Reach::Private(turn) => Some(turn),
+            Reach::Mapped(_) | Reach::Unknown => return None,
+        },
+        _ => None,
+    };
+    let address = address(target, turn.as_ref())?;
     let near = Side { span, runs: &[(frame.first, frame.len)] };
     let far = [(address.checked_add_signed(start)?, frame.len)];
     let memory = parts.process().peer_memory();
