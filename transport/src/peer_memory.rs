@@ -42,8 +42,8 @@ pub type NearRun = (NonNull<u8>, usize);
 #[derive(Debug)]
 pub struct PeerMemory {
     segment: Segment,
-    /// The process of each peer by its rank, or [`UNTRIED`], or [`REFUSED`]. No other memory depends
-    /// on such a number, so all accesses are relaxed. Made for the first copy.
+    /// The process of each peer by its rank, or [`UNTRIED`], or [`REFUSED`]. No other memory
+    /// depends on such a number, so all accesses are relaxed. Made for the first copy.
     tried: OnceLock<Box<[AtomicI32]>>,
 }
 

@@ -251,8 +251,8 @@ impl Memo {
         &self.prepared[SLOTS + slot]
     }
 
-    /// The operation on elements of the target type itself by the mailbox of a target of a class, if
-    /// a mailbox has taken one before.
+    /// The operation on elements of the target type itself by the mailbox of a target of a class,
+    /// if a mailbox has taken one before.
     #[inline(always)]
     pub(super) fn letter(
         &self,

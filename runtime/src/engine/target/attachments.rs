@@ -71,7 +71,8 @@ impl Attachments {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of times that attachments ended. While it stays, memory that was found is attached.
+    /// The number of times that attachments ended. While it stays, memory that was found is
+    /// attached.
     #[inline]
     pub(crate) fn ends(&self) -> u64 {
         self.ends.load(Ordering::Relaxed)

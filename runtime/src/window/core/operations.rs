@@ -97,8 +97,8 @@ impl Core {
         self.transfer_otherwise(action, span, what, target, at, count, target_type)
     }
 
-    /// A put or get that the first attempt doesn't do: by the target's mailbox, under a lock that is
-    /// taken now, in parts, or by [`operate`](Core::operate).
+    /// A put or get that the first attempt doesn't do: by the target's mailbox, under a lock that
+    /// is taken now, in parts, or by [`operate`](Core::operate).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[inline(never)]
     #[track_caller]
