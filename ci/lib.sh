@@ -64,10 +64,10 @@ examples() { basename -s .rs examples/src/bin/*.rs | grep -vx make-shipments; }
 # there, they include the link over it. All steps have the same features, since cargo compiles
 # nearly everything again for others.
 workspace() {
-    local architecture settings
+    local architecture settings found=${FOUND:-}
     WORKSPACE=(--workspace --locked --features longshore/ndarray)
     for architecture in host "$@"; do
-        settings=$(ci/libfabric "$architecture") || { say "built without libfabric"; return 0; }
+        settings=$(ci/libfabric $found "$architecture") || { say "built without libfabric"; return 0; }
         eval "$settings"
     done
     WORKSPACE+=(--features longshore-cli/fabric)
@@ -82,6 +82,13 @@ release_build() {
     cargo build --release --locked -p longshore-cli -p longshore-abi "${features[@]}"
     [ $# = 0 ] || "$TARGET/release/longshore" install "$1" >&2
 }
+
+# As `workspace`, for the steps of the core, which install and build nothing but the workspace.
+workspace_as_found() { FOUND=--found workspace; }
+
+# Builds the libraries and programs of WORKSPACE, with its tests. Without these, cargo would choose
+# fewer features of the dependencies, and compile nearly everything again.
+build_workspace() { cargo build "${WORKSPACE[@]}" --lib --bins --tests "$@"; }
 
 # As `workspace`, for steps that need libfabric.
 workspace_with_fabric() {
@@ -141,6 +148,9 @@ REPRESENTATION_FREE=(
     rules types attributes panics places checks
     communicators intercommunicators nonblocking races transfers windows
 )
+
+# The folders of the workspace's crates.
+members() { sed -n '/^members = \[/,/^\]/s/^ *"\(.*\)",$/\1/p' Cargo.toml; }
 
 # As `tests_of` for shipable, transport and runtime, without these. A new program is in.
 representation_tests() {
