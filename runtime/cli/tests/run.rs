@@ -528,6 +528,16 @@ fn a_process_that_is_not_the_rank_is_told_so() {
         let text = &finished.stderr;
         assert!(text.contains(why) && text.contains(cure) && !text.contains("cmd="), "{text}");
     }
+    // Programs that run at once share the connection. Which of them joins depends on timing.
+    for at in 0..10 {
+        let script = [r#""$@" & "$@" & wait"#, r#""$@" & "$@" & "$@" & wait"#][at % 2];
+        let finished = joined_by(script);
+        assert_eq!(finished.status, 0, "{}", finished.stderr);
+        // Their lines may be mixed.
+        let told = finished.stderr.matches("another process has joined as that rank").count();
+        assert_eq!(told, 2 * (1 + at % 2), "{}", finished.stderr);
+        assert!(!finished.stderr.contains("cmd="), "{}", finished.stderr);
+    }
     // A job of one rank needs no launcher.
     let finished = joined_by(r#""$@"; env -u PMI_FD "$@""#);
     assert_eq!((finished.status, finished.stderr.as_str()), (0, ""));

@@ -29,7 +29,8 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// a child.
 ///
 /// # Errors
-/// The descriptor isn't open, or this process has taken it before.
+/// The descriptor isn't open, or this process has taken it before. `AlreadyExists` if another
+/// process that has inherited it has taken it and runs.
 pub(super) fn take(number: RawFd) -> Result<Option<OwnedFd>, Error> {
     if number < 0 {
         return Err(Error::Launcher(io::ErrorKind::InvalidInput.into()));
@@ -54,7 +55,24 @@ pub(super) fn take(number: RawFd) -> Result<Option<OwnedFd>, Error> {
         Errno::result(unsafe { libc::dup2(null.as_raw_fd(), number) })
     })
     .map_err(failed)?;
+    lock(&taken)?;
     Ok(Some(taken))
+}
+
+/// Locks a connection for this process, until it ends or closes a descriptor of the connection.
+/// Processes that have inherited the same connection would otherwise read each other's replies, and
+/// wait for their own for ever.
+fn lock(socket: &OwnedFd) -> Result<(), Error> {
+    // SAFETY: all bytes zero are a valid value of this C structure of numbers.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    match fcntl(socket, FcntlArg::F_SETLK(&lock)) {
+        Err(Errno::EAGAIN | Errno::EACCES) => {
+            Err(Error::Launcher(io::ErrorKind::AlreadyExists.into()))
+        }
+        // A system that doesn't lock sockets can't tell.
+        _ => Ok(()),
+    }
 }
 
 /// The result of a system call, which is repeated while signals interrupt it. A program's handler

@@ -308,7 +308,7 @@ const RANK: &str = "a rank from 0 to PMI_SIZE - 1";
 const CLOSED: &str = "its connection to the launcher, the descriptor PMI_FD, isn't open, so the rank, or a script in its \
                       place, started this process";
 const JOINED: &str =
-    "another process has joined as that rank, such as an earlier program of the same script";
+    "another process has joined as that rank, such as another program of the same script";
 
 /// The connection to the launcher, with this process's rank and the job's size.
 fn connect() -> Result<Option<(Exchange, u32, u32)>, Error> {
@@ -319,6 +319,9 @@ fn connect() -> Result<Option<(Exchange, u32, u32)>, Error> {
         let taken = match inherited::take(number) {
             Err(Error::Launcher(error)) if error.raw_os_error() == Some(nix::libc::EBADF) => {
                 return Err(not_the_rank(CLOSED));
+            }
+            Err(Error::Launcher(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(not_the_rank(JOINED));
             }
             taken => taken?,
         };
