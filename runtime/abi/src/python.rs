@@ -4,10 +4,16 @@
 //! those of its stable interface since Python 3.9. A module may have released the interpreter's
 //! lock for the call, so the lock is taken again for the look. Lines are looked for where no lock
 //! of the engine is held, so that no thread that has the interpreter's lock is waited for.
+//!
+//! A look that may not wait for the lock reads the frames as `faulthandler` does: they are this
+//! thread's own, and it is within a call.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -37,6 +43,9 @@ struct Python {
     put_exception: unsafe extern "C" fn(Option<Thing>, Option<Thing>, Option<Thing>),
     release: unsafe extern "C" fn(Thing),
     retain: unsafe extern "C" fn(Thing),
+    /// Writes the frames of a thread to a descriptor, without the interpreter's lock: the function
+    /// of Python's `faulthandler`. It is outside of the stable interface, and may be absent.
+    dump: Option<unsafe extern "C" fn(c_int, Thing)>,
 }
 
 /// A file and a line.
@@ -64,7 +73,7 @@ pub fn script(may_wait: bool) -> Script {
     }
     // SAFETY: this function may be called at any time.
     if !may_wait && unsafe { (python.is_locked)() == 0 } {
-        return Script::Busy;
+        return python.dumped().map_or(Script::Busy, |place| Script::Line(line_of(place)));
     }
     // SAFETY: the interpreter is there, and the lock is given back.
     let place = unsafe {
@@ -77,15 +86,56 @@ pub fn script(may_wait: bool) -> Script {
         (python.unlock)(lock);
         place
     };
+    place.map_or(Script::None, |place| Script::Line(line_of(place)))
+}
+
+/// The line of a place. A script has few places of calls, so their lines are kept for good.
+fn line_of(place: Place) -> &'static SourceLine {
     static LINES: OnceLock<Mutex<HashMap<Place, &'static SourceLine>>> = OnceLock::new();
     let lines = LINES.get_or_init(Mutex::default);
     let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(place) = place else { return Script::None };
     let made = || SourceLine { file: shortened(&place.0), line: place.1, column: 0 };
-    Script::Line(lines.entry(place.clone()).or_insert_with(|| Box::leak(Box::new(made()))))
+    lines.entry(place.clone()).or_insert_with(|| Box::leak(Box::new(made())))
 }
 
+/// The first place in the frames that `faulthandler` writes that isn't mpi4py's.
+fn place_in(frames: &str) -> Option<Place> {
+    let places = frames.lines().filter_map(|line| {
+        let (file, rest) = line.strip_prefix("  File \"")?.rsplit_once("\", line ")?;
+        let line = rest.split_whitespace().next()?.parse().ok()?;
+        Some((file.to_owned(), line))
+    });
+    places.into_iter().find(|(file, _)| !file.contains(MPI4PY))
+}
+
+/// A part of the name of each file of mpi4py.
+const MPI4PY: &str = "/mpi4py/";
+
 impl Python {
+    /// The place of this thread's youngest frame that isn't mpi4py's, without the interpreter's
+    /// lock. `None` if it can't be found so.
+    fn dumped(&self) -> Option<Place> {
+        let dump = self.dump?;
+        // A file takes all that is written, where a pipe could be full.
+        // SAFETY: a system call. The name ends with a null byte.
+        let file = unsafe { libc::memfd_create(c"frames".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            return None;
+        }
+        // SAFETY: the system has just created the descriptor, and no other value owns it.
+        let mut file = unsafe { File::from_raw_fd(file) };
+        // SAFETY: this function may be called at any time.
+        let state = unsafe { (self.own_state)() }?;
+        // SAFETY: only this thread changes its own frames, and it doesn't run them meanwhile. The
+        // frames keep what the function reads. It takes no lock and allocates nothing, since it is
+        // made for handlers of signals.
+        unsafe { dump(file.as_raw_fd(), state) };
+        let mut frames = String::new();
+        file.rewind().ok()?;
+        file.read_to_string(&mut frames).ok()?;
+        place_in(&frames)
+    }
+
     /// The place of the youngest frame that isn't mpi4py's.
     ///
     /// # Safety
@@ -101,7 +151,7 @@ impl Python {
                 let back = (self.back)(frame);
                 (self.release)(frame);
                 match (place, back) {
-                    (Some(place), back) if !place.0.contains("/mpi4py/") => {
+                    (Some(place), back) if !place.0.contains(MPI4PY) => {
                         back.into_iter().for_each(|back| (self.release)(back));
                         return Some(place);
                     }
@@ -160,5 +210,19 @@ fn find() -> Option<Python> {
         put_exception: named(c"PyErr_Restore")?,
         release: named(c"Py_DecRef")?,
         retain: named(c"Py_IncRef")?,
+        dump: named(c"_Py_DumpTraceback"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_dump_is_that_of_the_script() {
+        let frames = "Stack (most recent call first):\n  File \"/lib/mpi4py/run.py\", line 3 in f\n  \
+                      File \"a \", line 1.py\", line 27 in <module>\n";
+        assert_eq!(place_in(frames), Some(("a \", line 1.py".to_owned(), 27)));
+        assert_eq!(place_in("Stack:\n  File ???, line ??? in ???\n  <no Python frame>\n"), None);
+    }
 }
