@@ -397,6 +397,19 @@ impl Rank {
         check.map_or_else(Vec::new, |check| check.texts().to_vec())
     }
 
+    /// Whether uses are checked, for an interface in another language that prepares a report.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// assert!(!rank.is_checked() || rank.reports().is_empty());
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    #[doc(hidden)]
+    pub fn is_checked(&self) -> bool {
+        self.process.checks()
+    }
+
     /// Under `--check`, reports a fault that an interface in another language has found, if `text`
     /// finds one. Those of one `kind` are reported once.
     ///

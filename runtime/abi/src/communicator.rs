@@ -19,6 +19,7 @@ use crate::info::{self, Info, Pairs};
 use crate::keyval::{Attributes, Holder};
 use crate::lock::lock;
 use crate::object::Card;
+use crate::promise::Promises;
 use crate::{codes, constants, group, keyval, state};
 
 /// How a communicator's ranks are arranged: a grid or a graph.
@@ -93,17 +94,20 @@ impl Comm {
         topology: Option<Topology>,
         session: Option<u64>,
     ) -> Comm {
-        Comm { inner, own: Arc::new(Own { card, topology, session }) }
+        let promises = Promises::of(&card.hints());
+        Comm { inner, own: Arc::new(Own { card, topology, session, promises }) }
     }
 
     /// A handle of a communicator that comes from no other, but perhaps from a session.
     pub fn from_group(
         inner: Communicator,
         errhandler: Arc<Errhandler>,
+        info: Option<&Info>,
         session: Option<u64>,
     ) -> Result<Handle> {
         let card = Card::default();
         card.set_errhandler(errhandler);
+        take_hints(&card, info);
         insert(Arc::new(Comm::new(inner, card, None, session)))
     }
 
@@ -148,6 +152,12 @@ impl Comm {
 
     pub fn card(&self) -> &Card {
         &self.own.card
+    }
+
+    /// The promises of its hints.
+    #[inline]
+    pub fn promises(&self) -> &Promises {
+        &self.own.promises
     }
 
     /// The number of the session that it comes from.
@@ -231,6 +241,7 @@ pub struct Own {
     topology: Option<Topology>,
     /// The number of the session that it comes from.
     session: Option<u64>,
+    promises: Promises,
 }
 
 impl Object for Own {
@@ -254,7 +265,8 @@ impl Own {
         let card = Card::with_attributes(keyval::copy(comm, handle)?);
         card.set_errhandler(comm.card().errhandler());
         take_hints(&card, info);
-        Ok(Arc::new(Own { card, topology: comm.own.topology.clone(), session: comm.session() }))
+        let (topology, promises) = (comm.own.topology.clone(), Promises::of(&card.hints()));
+        Ok(Arc::new(Own { card, topology, session: comm.session(), promises }))
     }
 
     pub fn card(&self) -> &Card {
@@ -389,6 +401,7 @@ fn take_hints(card: &Card, info: Option<&Info>) {
 
 pub fn comm_set_info(comm: &Comm, info: &Info) -> Result<()> {
     take_hints(&comm.own.card, Some(info));
+    comm.promises().renew(&comm.own.card.hints());
     Ok(())
 }
 

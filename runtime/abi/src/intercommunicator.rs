@@ -60,7 +60,7 @@ pub fn intercomm_create_from_groups(
     remote: &Group,
     remote_leader: c_int,
     tag: &str,
-    _info: Option<&Info>,
+    info: Option<&Info>,
     errhandler: &Arc<Errhandler>,
 ) -> Result<Handle> {
     errhandler.suits(Kind::Comm)?;
@@ -79,7 +79,7 @@ pub fn intercomm_create_from_groups(
     let peer = Some((world, process as c_int)).filter(|_| own.rank() == leader);
     let inner = own.intercomm_create(leader, peer, tag);
     own.free()?;
-    Comm::from_group(inner?, errhandler.clone(), local.session())
+    Comm::from_group(inner?, errhandler.clone(), info, local.session())
 }
 
 pub fn intercomm_merge(comm: &Comm, high: bool) -> Result<Handle> {

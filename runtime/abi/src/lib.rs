@@ -70,6 +70,7 @@ mod persistent;
 mod prepared;
 mod probe;
 mod process;
+mod promise;
 mod python;
 mod query;
 mod quick;

@@ -13,6 +13,7 @@ use crate::envelope;
 use crate::fault::Raiser;
 use crate::fault::Result;
 use crate::handle::{Handle, find};
+use crate::promise::{Length, look_at_length, look_at_wildcards};
 use crate::request::{self, Operation};
 use crate::status::Status;
 
@@ -59,9 +60,12 @@ pub fn recv(
     comm: &Comm,
     status: Room<Status>,
 ) -> Result<()> {
-    let room = buf.destination(count, of_message(datatype, source)?)?;
-    let received = comm.inner().recv(room, source, tag)?;
-    envelope::received(Some(comm), &received).put(status.get(0));
+    let datatype = of_message(datatype, source)?;
+    let room = buf.destination(count, datatype)?;
+    look_at_wildcards(comm, source, tag);
+    let received = envelope::received(Some(comm), &comm.inner().recv(room, source, tag)?);
+    look_at_length(comm, count, datatype, &received);
+    received.put(status.get(0));
     Ok(())
 }
 
@@ -81,9 +85,13 @@ pub fn sendrecv(
     status: Room<Status>,
 ) -> Result<()> {
     let data = sendbuf.origin(sendcount, of_message(sendtype, dest)?)?;
-    let room = recvbuf.destination(recvcount, of_message(recvtype, source)?)?;
+    let datatype = of_message(recvtype, source)?;
+    let room = recvbuf.destination(recvcount, datatype)?;
+    look_at_wildcards(comm, source, recvtag);
     let received = comm.inner().sendrecv((data, dest, sendtag), (room, source, recvtag))?;
-    envelope::received(Some(comm), &received).put(status.get(0));
+    let received = envelope::received(Some(comm), &received);
+    look_at_length(comm, recvcount, datatype, &received);
+    received.put(status.get(0));
     Ok(())
 }
 
@@ -99,9 +107,13 @@ pub fn sendrecv_replace(
     comm: &Comm,
     status: Room<Status>,
 ) -> Result<()> {
-    let data = buf.destination(count, of_both(datatype, dest, source)?)?;
+    let datatype = of_both(datatype, dest, source)?;
+    let data = buf.destination(count, datatype)?;
+    look_at_wildcards(comm, source, recvtag);
     let received = comm.inner().sendrecv_replace(data, (dest, sendtag), (source, recvtag))?;
-    envelope::received(Some(comm), &received).put(status.get(0));
+    let received = envelope::received(Some(comm), &received);
+    look_at_length(comm, count, datatype, &received);
+    received.put(status.get(0));
     Ok(())
 }
 
@@ -113,10 +125,10 @@ fn of_both(datatype: Option<&Type>, dest: c_int, source: c_int) -> Result<&longs
 /// Starts an operation on a communicator, and gives it a request.
 fn start(
     comm: Handle,
-    operation: impl FnOnce(&Communicator) -> Result<Operation>,
+    operation: impl FnOnce(&Communicator, &Comm) -> Result<Operation>,
 ) -> Result<Handle> {
     let found = find::<Comm>(comm)?;
-    let operation = operation(found.inner())?;
+    let operation = operation(found.inner(), &found)?;
     request::made(operation, Raiser::Comm(comm), Some(found))
 }
 
@@ -128,7 +140,7 @@ pub fn isend(
     tag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
-    start(comm, |comm| {
+    start(comm, |comm, _| {
         let data = buf.given(count, of_message(datatype, dest)?)?;
         Ok(Operation::Send(comm.isend(data, dest, tag)?))
     })
@@ -142,7 +154,7 @@ pub fn issend(
     tag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
-    start(comm, |comm| {
+    start(comm, |comm, _| {
         let data = buf.given(count, of_message(datatype, dest)?)?;
         Ok(Operation::Send(comm.issend(data, dest, tag)?))
     })
@@ -167,9 +179,12 @@ pub fn irecv(
     tag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
-    start(comm, |comm| {
-        let room = buf.given(count, of_message(datatype, source)?)?;
-        Ok(Operation::Receive(comm.irecv(room, source, tag)?))
+    start(comm, |comm, own| {
+        let datatype = of_message(datatype, source)?;
+        let room = buf.given(count, datatype)?;
+        look_at_wildcards(own, source, tag);
+        let length = Length::promised(own, count, datatype);
+        Ok(Operation::Receive(comm.irecv(room, source, tag)?, length))
     })
 }
 
@@ -187,13 +202,16 @@ pub fn isendrecv(
     recvtag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
-    start(comm, |comm| {
+    start(comm, |comm, own| {
         let data = sendbuf.given(sendcount, of_message(sendtype, dest)?)?;
-        let room = recvbuf.given(recvcount, of_message(recvtype, source)?)?;
+        let datatype = of_message(recvtype, source)?;
+        let room = recvbuf.given(recvcount, datatype)?;
+        look_at_wildcards(own, source, recvtag);
+        let length = Length::promised(own, recvcount, datatype);
         // An error of the send drops the receive, which then gets no message.
         let receiving = comm.irecv(room, source, recvtag)?;
         let sending = comm.isend(data, dest, sendtag)?;
-        Ok(Operation::Exchange { both: Box::new((sending, receiving)), _copy: None })
+        Ok(Operation::Exchange { both: Box::new((sending, receiving)), length, _copy: None })
     })
 }
 
@@ -208,13 +226,15 @@ pub fn isendrecv_replace(
     recvtag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
-    start(comm, |comm| {
+    start(comm, |comm, own| {
         let datatype = of_both(datatype, dest, source)?;
+        look_at_wildcards(own, source, recvtag);
+        let length = Length::promised(own, count, datatype);
         // The received message may come before the other is sent.
         let copy = Copied::of(buf, count, datatype)?;
         let receiving = comm.irecv(buf.given(count, datatype)?, source, recvtag)?;
         let sending = comm.isend(copy.given(count, datatype), dest, sendtag)?;
-        Ok(Operation::Exchange { both: Box::new((sending, receiving)), _copy: Some(copy) })
+        Ok(Operation::Exchange { both: Box::new((sending, receiving)), length, _copy: Some(copy) })
     })
 }
 

@@ -11,6 +11,7 @@ use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 use crate::datatype::{Type, of_message};
 use crate::fault::{Fault, Raiser, Result};
 use crate::handle::{Handle, find, find_optional};
+use crate::promise::{Length, look_at_wildcards};
 use crate::request::{Operation, Request};
 use crate::status::Status;
 use crate::{buffered, request};
@@ -66,7 +67,10 @@ impl Message {
         }
         let data = buf.given(count, datatype)?;
         Ok(match mode {
-            Mode::Receive => Operation::Receive(self.kept.irecv(data, peer, tag)?),
+            Mode::Receive => {
+                let length = Length::promised(&self.comm, count, datatype);
+                Operation::Receive(self.kept.irecv(data, peer, tag)?, length)
+            }
             Mode::Synchronous => Operation::Send(self.kept.issend(data, peer, tag)?),
             _ => Operation::Send(self.kept.isend(data, peer, tag)?),
         })
@@ -88,6 +92,9 @@ macro_rules! inits {
                 buf.check(count, of_message(datatype.as_deref(), peer)?)?;
                 let (mode, raiser) = (Mode::$mode, Raiser::Comm(comm));
                 mode.check(peer, tag, &found)?;
+                if let Mode::Receive = mode {
+                    look_at_wildcards(&found, peer, tag);
+                }
                 let (comm, kept) = (found.clone(), found.inner().keep());
                 let message = Message { mode, buf, count, datatype, peer, tag, comm, kept };
                 request::persistent(Box::new(move || message.start()), raiser, found)

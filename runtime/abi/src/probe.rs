@@ -14,6 +14,7 @@ use crate::fault::Raiser;
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind, Object, find, insert, remove};
 use crate::lock::lock;
+use crate::promise::{Length, look_at_length, look_at_wildcards};
 use crate::request::{self, Operation};
 use crate::status::Status;
 
@@ -41,12 +42,14 @@ fn status_of(comm: &Comm, envelope: &Envelope) -> Status {
 }
 
 pub fn probe(source: c_int, tag: c_int, comm: &Comm, status: Room<Status>) -> Result<()> {
+    look_at_wildcards(comm, source, tag);
     let envelope = comm.inner().probe(source, tag)?;
     status_of(comm, &envelope).put(status.get(0));
     Ok(())
 }
 
 pub fn iprobe(source: c_int, tag: c_int, comm: &Comm, status: Room<Status>) -> Result<bool> {
+    look_at_wildcards(comm, source, tag);
     let Some(envelope) = comm.inner().iprobe(source, tag)? else { return Ok(false) };
     status_of(comm, &envelope).put(status.get(0));
     Ok(true)
@@ -64,6 +67,7 @@ fn taken(handle: Handle, comm: Arc<Comm>, matched: Matched) -> Result<(Handle, S
 
 pub fn mprobe(source: c_int, tag: c_int, handle: Handle, status: Room<Status>) -> Result<Handle> {
     let comm = find::<Comm>(handle)?;
+    look_at_wildcards(&comm, source, tag);
     let matched = comm.inner().mprobe(source, tag)?;
     let (message, found) = taken(handle, comm, matched)?;
     found.put(status.get(0));
@@ -77,6 +81,7 @@ pub fn improbe(
     status: Room<Status>,
 ) -> Result<(bool, Handle)> {
     let comm = find::<Comm>(handle)?;
+    look_at_wildcards(&comm, source, tag);
     let Some(matched) = comm.inner().improbe(source, tag)? else {
         return Ok((false, MESSAGE_NULL));
     };
@@ -108,13 +113,16 @@ pub fn mrecv(
     message: &mut Handle,
     status: Room<Status>,
 ) -> Result<()> {
-    let room = buf.destination(count, of_message(datatype, peer_of(*message))?)?;
+    let datatype = of_message(datatype, peer_of(*message))?;
+    let room = buf.destination(count, datatype)?;
     let received = match take(message)? {
         None => Status::PROC_NULL,
         Some((matched, message)) => {
             let raised = |error| Fault::from(error).on(Raiser::Comm(message.handle));
             let received = matched.recv(room).map_err(raised)?;
-            envelope::received(Some(&message.comm), &received)
+            let received = envelope::received(Some(&message.comm), &received);
+            look_at_length(&message.comm, count, datatype, &received);
+            received
         }
     };
     received.put(status.get(0));
@@ -127,11 +135,13 @@ pub fn imrecv(
     datatype: Option<&Type>,
     message: &mut Handle,
 ) -> Result<Handle> {
-    let room = buf.given(count, of_message(datatype, peer_of(*message))?)?;
+    let datatype = of_message(datatype, peer_of(*message))?;
+    let room = buf.given(count, datatype)?;
     let Some((matched, message)) = take(message)? else {
         return request::complete(Status::PROC_NULL);
     };
     let raiser = Raiser::Comm(message.handle);
     let receiving = matched.irecv(room).map_err(|error| Fault::from(error).on(raiser))?;
-    request::made(Operation::Receive(receiving), raiser, Some(message.comm.clone()))
+    let length = Length::promised(&message.comm, count, datatype);
+    request::made(Operation::Receive(receiving, length), raiser, Some(message.comm.clone()))
 }

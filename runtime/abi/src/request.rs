@@ -20,6 +20,7 @@ use crate::fault::{Fault, Result};
 use crate::general::{self, General};
 use crate::handle::{Handle, Kind, Object, find, insert, remove};
 use crate::lock::lock;
+use crate::promise::Length;
 use crate::status::Status;
 
 /// A request.
@@ -41,10 +42,13 @@ pub type Plan = Box<dyn Fn() -> Result<Operation> + Send + Sync>;
 /// What a request stands for.
 pub enum Operation {
     Send(Sending<Pointed>),
-    Receive(Receiving<Pointed>),
-    /// A send and a receive, which complete together, and the memory of the send if that is a copy.
+    /// A receive, and the length that was promised for it.
+    Receive(Receiving<Pointed>, Option<Box<Length>>),
+    /// A send and a receive, which complete together, the length that was promised for the receive,
+    /// and the memory of the send if that is a copy.
     Exchange {
         both: Box<(Sending<Pointed>, Receiving<Pointed>)>,
+        length: Option<Box<Length>>,
         _copy: Option<Copied>,
     },
     /// Sends from copies, which complete together.
@@ -170,7 +174,7 @@ impl Operation {
     fn waitable(&self) -> Option<&dyn Waitable> {
         match self {
             Operation::Send(sending) => Some(sending),
-            Operation::Receive(receiving) => Some(receiving),
+            Operation::Receive(receiving, _) => Some(receiving),
             Operation::Exchange { both, .. } => Some(&**both),
             Operation::Flush(sends, _) => Some(sends),
             Operation::Rma(request) => Some(request),
@@ -189,8 +193,13 @@ impl Operation {
 
     /// The outcome of an operation that is complete.
     fn finish(self, comm: Option<&Comm>) -> Outcome {
-        let receive = |receiving: Receiving<Pointed>| {
-            receiving.wait().map(|(_, status)| envelope::received(comm, &status))
+        let receive = |receiving: Receiving<Pointed>, length: Option<Box<Length>>| {
+            let (_, status) = receiving.wait()?;
+            let status = envelope::received(comm, &status);
+            if let (Some(comm), Some(length)) = (comm, length) {
+                length.look_at(comm, &status);
+            }
+            Ok(status)
         };
         let ended = match self {
             Operation::Complete(outcome) => return outcome,
@@ -202,10 +211,10 @@ impl Operation {
             }
             Operation::Inactive => Ok(Status::NONE),
             Operation::Send(sending) => sending.wait().map(|_| Status::EMPTY),
-            Operation::Receive(receiving) => receive(receiving),
-            Operation::Exchange { both, .. } => {
+            Operation::Receive(receiving, length) => receive(receiving, length),
+            Operation::Exchange { both, length, .. } => {
                 let (sending, receiving) = *both;
-                let (sent, received) = (sending.wait(), receive(receiving));
+                let (sent, received) = (sending.wait(), receive(receiving, length));
                 sent.and(received)
             }
             Operation::Flush(sends, _copies) => {
@@ -616,7 +625,7 @@ pub fn cancel(handle: &mut Handle) -> Result<()> {
     }
     let mut operation = request.operation()?;
     match &mut *operation {
-        Operation::Receive(receiving) => {
+        Operation::Receive(receiving, _) => {
             if receiving.withdraw() {
                 let mut status = Status::EMPTY;
                 status.set_cancelled(true);

@@ -173,7 +173,7 @@ pub fn group_from_session_pset(session: &Session, name: &str) -> Result<Handle> 
 pub fn comm_create_from_group(
     group: &Group,
     tag: &str,
-    _info: Option<&Info>,
+    info: Option<&Info>,
     errhandler: &Arc<Errhandler>,
 ) -> Result<Handle> {
     errhandler.suits(Kind::Comm)?;
@@ -182,7 +182,7 @@ pub fn comm_create_from_group(
     }
     let world = state::state()?.rank().world();
     let inner = world.create_group(group.inner(), number_of(tag))?;
-    Comm::from_group(inner, errhandler.clone(), group.session())
+    Comm::from_group(inner, errhandler.clone(), info, group.session())
 }
 
 /// The tag that stands for a string.

@@ -105,10 +105,64 @@ static void asserted(void) {
   OK(MPI_Win_free(&win));
 }
 
+/* Receives that hints of a communicator exclude. */
+static void received(void) {
+  const char *keys[] = {"mpi_assert_no_any_tag", "mpi_assert_no_any_source", "mpi_assert_exact_length", "mpi_assert_allow_overtaking"};
+  int next = (me + 1) % size, last = (me + size - 1) % size, values[2] = {me + 1, 0}, got[4] = {0}, flag = 0, count;
+  MPI_Info info, used;
+  MPI_Comm comm;
+  MPI_Status status;
+  MPI_Request requests[2];
+  MPI_Message message;
+  OK(MPI_Info_create(&info));
+  for (int i = 0; i < 4; i++)
+    OK(MPI_Info_set(info, keys[i], "true"));
+  OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm));
+  OK(MPI_Comm_set_name(comm, "strict"));
+  OK(MPI_Comm_get_info(comm, &used));
+  for (int i = 0; i < 4; i++) {
+    char text[8];
+    OK(MPI_Info_get(used, keys[i], 7, text, &flag));
+    CHECK(flag && strcmp(text, "true") == 0);
+  }
+  OK(MPI_Info_free(&used));
+  /* What the hints allow isn't reported. */
+  OK(MPI_Sendrecv(values, 1, MPI_INT, next, 3, got, 1, MPI_INT, last, 3, comm, &status));
+  OK(MPI_Recv(got, 4, MPI_INT, MPI_PROC_NULL, 3, comm, &status));
+  CHECK(got[0] == last + 1);
+  OK(MPI_Sendrecv(values, 1, MPI_INT, next, 3, got, 1, MPI_INT, last, MPI_ANY_TAG, comm, &status));
+  CHECK(got[0] == last + 1 && status.MPI_TAG == 3);
+  OK(MPI_Irecv(got, 1, MPI_INT, MPI_ANY_SOURCE, 4, comm, &requests[0]));
+  OK(MPI_Isend(values, 1, MPI_INT, next, 4, comm, &requests[1]));
+  OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+  CHECK(got[0] == last + 1);
+  OK(MPI_Irecv(got, 4, MPI_INT, last, 5, comm, &requests[0]));
+  OK(MPI_Isend(values, 1, MPI_INT, next, 5, comm, &requests[1]));
+  OK(MPI_Wait(&requests[0], &status));
+  OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+  OK(MPI_Get_count(&status, MPI_INT, &count));
+  CHECK(got[0] == last + 1 && count == 1);
+  OK(MPI_Isend(values, 2, MPI_INT, next, 6, comm, &requests[0]));
+  OK(MPI_Mprobe(last, 6, comm, &message, &status));
+  OK(MPI_Mrecv(got, 3, MPI_INT, &message, &status));
+  OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+  CHECK(got[0] == last + 1 && got[1] == 0);
+  /* A promise that is taken back. */
+  for (int i = 0; i < 3; i++)
+    OK(MPI_Info_set(info, keys[i], "false"));
+  OK(MPI_Comm_set_info(comm, info));
+  OK(MPI_Comm_set_name(comm, "lenient"));
+  OK(MPI_Sendrecv(values, 1, MPI_INT, next, 7, got, 4, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status));
+  CHECK(got[0] == last + 1);
+  OK(MPI_Info_free(&info));
+  OK(MPI_Comm_free(&comm));
+}
+
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   locked();
   different();
   asserted();
+  received();
   return end();
 }
