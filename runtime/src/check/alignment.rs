@@ -3,6 +3,7 @@
 
 use super::Line;
 use super::site;
+use crate::error::call_name;
 
 /// All alignments of items divide this number of bytes. Where a rank's memory begins is known
 /// modulo it.
@@ -72,6 +73,7 @@ impl Placed<'_> {
                 align - lead
             ),
         };
+        let call = call_name(call, true);
         let text = format!(
             "check: rule 14, window {window} of rank {}: an item that isn't aligned to its type\n\
              check:   {call} by rank {} at {site}: {item}, aligned to {align} bytes, at byte {byte}{memory}\n\

@@ -24,6 +24,7 @@ use shipable::reduce::Op;
 
 use super::clock::Clock;
 use super::footprint::{Footprint, Overlap};
+use crate::error::{call_name, leaf_name};
 
 /// The limit of recorded accesses to one window.
 pub(crate) const LIMIT: usize = 16_384;
@@ -78,10 +79,14 @@ impl Deed {
 impl fmt::Display for Deed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Deed::Put => f.write_str("put"),
-            Deed::Get => f.write_str("get"),
-            Deed::Accumulate(Some(op), leaf) => write!(f, "accumulate ({op} of {leaf})"),
-            Deed::Accumulate(None, leaf) => write!(f, "compare_and_swap (of {leaf})"),
+            Deed::Put => f.write_str(&call_name("put", true)),
+            Deed::Get => f.write_str(&call_name("get", true)),
+            Deed::Accumulate(Some(op), leaf) => {
+                write!(f, "{} ({op} of {})", call_name("accumulate", true), leaf_name(leaf))
+            }
+            Deed::Accumulate(None, leaf) => {
+                write!(f, "{} (of {})", call_name("compare_and_swap", true), leaf_name(leaf))
+            }
             Deed::Load => f.write_str("load"),
             Deed::Store => f.write_str("store"),
         }

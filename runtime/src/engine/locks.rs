@@ -264,5 +264,5 @@ impl Locks {
 const TWICE: &str = "the window is locked by this rank already: unlock it first (rule 5)";
 
 /// The refusal of a lock on a window that is exposed.
-pub(crate) const EXPOSED: &str = "the target has exposed its window by a post: a window is either \
-     exposed or locked, not both at a time (rule 6); lock it after its wait";
+pub(crate) const EXPOSED: &str = "the target has exposed its window by a {post}: a window is either \
+     exposed or locked, not both at a time (rule 6); lock it after its {wait}";

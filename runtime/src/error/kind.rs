@@ -3,8 +3,8 @@
 use shipable::Class;
 
 use super::words::{
-    address_remedy, counter_remedy, flavor_call, locale_cause, owner, range_remedy, rank_name,
-    tag_name, words,
+    address_remedy, call_name, counter_remedy, flavor_call, locale_cause, owner, range_remedy,
+    rank_name, spoken, tag_name, words,
 };
 use crate::flavor::Flavor;
 use crate::job;
@@ -262,7 +262,8 @@ pub enum ErrorKind {
     },
     /// The call takes one element of a predefined type, and this type isn't one (rule 21).
     #[error(
-        "{call} takes one element of a predefined type, and {datatype} isn't one: {}",
+        "{} takes one element of a predefined type, and {datatype} isn't one: {}",
+        call_name(.call, true),
         words().predefined
     )]
     NotPredefined {
@@ -380,8 +381,9 @@ pub enum ErrorKind {
         /// The emulated architecture.
         architecture: String,
     },
-    /// The state of the epoch doesn't allow the call (rules 1 to 6, 9, 11, 12 and 25).
-    #[error("{0}")]
+    /// The state of the epoch doesn't allow the call (rules 1 to 6, 9, 11, 12 and 25). The text has
+    /// the names of calls in braces, which the error shows in the program's language.
+    #[error("{}", spoken(.0))]
     Epoch(&'static str),
     /// A window can't be exposed while it is locked (rule 6); found at the target.
     #[error(
@@ -393,7 +395,7 @@ pub enum ErrorKind {
         by: u32,
     },
     /// The call doesn't take these asserts (rule 10).
-    #[error("{call} takes no assert of bits {unknown:#x}: leave them out (rule 10)")]
+    #[error("{} takes no assert of bits {unknown:#x}: leave them out (rule 10)", call_name(.call, true))]
     Assert {
         /// The call.
         call: &'static str,
@@ -425,7 +427,7 @@ pub enum ErrorKind {
         problem: String,
     },
     /// The call isn't for windows of this flavor (rule 16).
-    #[error("{call} is for a window of flavor {wanted}, but this window has flavor {flavor}: make the window with `{}`", flavor_call(*wanted))]
+    #[error("{} is for a window of flavor {wanted}, but this window has flavor {flavor}: make the window with `{}`", call_name(.call, true), flavor_call(*wanted))]
     Flavor {
         /// The call.
         call: &'static str,

@@ -15,6 +15,7 @@ use shipable::Class;
 pub(crate) use excerpt::{SHOWN, excerpt, type_excerpt, type_text};
 pub use kind::ErrorKind;
 pub(crate) use locale::locale_target;
+pub(crate) use words::{call_name, leaf_name, spoken};
 
 /// The result of a call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -221,7 +222,8 @@ impl<K: Into<ErrorKind>> From<K> for Error {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at rank {}", self.call, self.rank)?;
+        let call = words::call_name(self.call, self.window.is_some());
+        write!(f, "{call} at rank {}", self.rank)?;
         if let Some(target) = self.target {
             write!(f, ", target {}", words::rank_name(target))?;
             if let Some(process) =

@@ -1,5 +1,9 @@
 //! Values and remedies in the texts of errors.
 
+use std::borrow::Cow;
+
+use shipable::Leaf;
+
 use crate::flavor::Flavor;
 use crate::pointer::address_space;
 use crate::program::{Language, language};
@@ -81,6 +85,152 @@ pub(crate) fn words() -> &'static Words {
     }
 }
 
+/// The calls that have a name of their own in MPI, by the beginning of that name. Those of windows
+/// come first: a communicator has calls with the same names.
+const WINDOW_CALLS: (&str, &[&str]) = (
+    "MPI_Win_",
+    &[
+        "allocate",
+        "allocate_shared",
+        "attach",
+        "complete",
+        "create",
+        "create_dynamic",
+        "detach",
+        "fence",
+        "flush",
+        "flush_all",
+        "flush_local",
+        "flush_local_all",
+        "free",
+        "lock",
+        "lock_all",
+        "post",
+        "set_info",
+        "shared_query",
+        "start",
+        "sync",
+        "test",
+        "unlock",
+        "unlock_all",
+        "wait",
+    ],
+);
+const COMMUNICATOR_CALLS: (&str, &[&str]) =
+    ("MPI_Comm_", &["create", "create_group", "dup", "free", "idup", "split", "split_type"]);
+/// Calls whose name in MPI differs only by a capital letter.
+const OTHER_CALLS: (&str, &[&str]) = (
+    "MPI_",
+    &[
+        "accumulate",
+        "allgather",
+        "allgatherv",
+        "allreduce",
+        "alltoall",
+        "alltoallv",
+        "alltoallw",
+        "barrier",
+        "bcast",
+        "compare_and_swap",
+        "exscan",
+        "fetch_and_op",
+        "finalize",
+        "gather",
+        "gatherv",
+        "get",
+        "get_accumulate",
+        "iallgather",
+        "iallgatherv",
+        "ialltoall",
+        "ialltoallv",
+        "ialltoallw",
+        "ibarrier",
+        "ibcast",
+        "igather",
+        "igatherv",
+        "intercomm_create",
+        "intercomm_merge",
+        "iscatter",
+        "iscatterv",
+        "neighbor_alltoallw",
+        "pack",
+        "pack_size",
+        "put",
+        "raccumulate",
+        "recv",
+        "reduce",
+        "reduce_local",
+        "reduce_scatter",
+        "reduce_scatter_block",
+        "rget",
+        "rget_accumulate",
+        "rput",
+        "scan",
+        "scatter",
+        "scatterv",
+        "send",
+        "sendrecv",
+        "sendrecv_replace",
+        "ssend",
+        "unpack",
+    ],
+);
+
+/// The name of a call in the program's language. Rust's name says whether it is one `on_window`.
+pub(crate) fn call_name(call: &str, on_window: bool) -> Cow<'_, str> {
+    match language() {
+        Language::Rust => call.into(),
+        Language::C => mpi_call(call, on_window),
+    }
+}
+
+/// The name of a call in MPI, if it has one.
+fn mpi_call(call: &str, on_window: bool) -> Cow<'_, str> {
+    let owner = if on_window { WINDOW_CALLS } else { COMMUNICATOR_CALLS };
+    if owner.1.contains(&call) {
+        return format!("{}{call}", owner.0).into();
+    }
+    match call.split_at_checked(1) {
+        Some((first, rest)) if OTHER_CALLS.1.contains(&call) => {
+            format!("{}{}{rest}", OTHER_CALLS.0, first.to_ascii_uppercase()).into()
+        }
+        _ => call.into(),
+    }
+}
+
+/// The name of a predefined type in the program's language, or its code in the notation.
+pub(crate) fn leaf_name(leaf: &Leaf) -> String {
+    match (language(), leaf) {
+        (Language::C, Leaf::Basic(basic)) => basic.mpi_name().to_owned(),
+        _ => leaf.to_string(),
+    }
+}
+
+/// A text in which calls on windows stand in braces, in the program's language.
+pub(crate) fn spoken(text: &str) -> String {
+    match language() {
+        Language::Rust => spoken_by(text, Cow::from),
+        Language::C => in_c(text),
+    }
+}
+
+fn in_c(text: &str) -> String {
+    let said = spoken_by(text, |call| mpi_call(call, true)).replace(" a MPI_", " an MPI_");
+    if said.starts_with("a MPI_") { said.replacen("a MPI_", "an MPI_", 1) } else { said }
+}
+
+fn spoken_by<'a>(text: &'a str, name: impl Fn(&'a str) -> Cow<'a, str>) -> String {
+    let (mut said, mut rest) = (String::with_capacity(2 * text.len()), text);
+    while let Some((before, (call, after))) =
+        rest.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    {
+        said += before;
+        said += &name(call);
+        rest = after;
+    }
+    said + rest
+}
+
 /// The component that made a type locale-specific, in parentheses, unless it is the type itself.
 pub(super) fn locale_cause(culprit: &str, constructor: &str, datatype: &str) -> String {
     match culprit == datatype {
@@ -152,5 +302,34 @@ pub(super) fn address_remedy(size: u64, pointer: u8) -> String {
     match size == address_space(pointer) {
         true => "give an address of memory that the target attached".to_owned(),
         false => format!("stay within its window of {size} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_have_mpi_names() {
+        for (call, on_window, name) in [
+            ("put", true, "MPI_Put"),
+            ("compare_and_swap", true, "MPI_Compare_and_swap"),
+            ("free", true, "MPI_Win_free"),
+            ("free", false, "MPI_Comm_free"),
+            ("barrier", false, "MPI_Barrier"),
+            ("something", false, "something"),
+        ] {
+            assert_eq!(mpi_call(call, on_window), name);
+        }
+    }
+
+    #[test]
+    fn calls_in_braces_are_named_in_the_language() {
+        let text = "a {lock} within {lock_all}: call {unlock_all} first";
+        assert_eq!(spoken(text), "a lock within lock_all: call unlock_all first");
+        let said = "an MPI_Win_lock within MPI_Win_lock_all: call MPI_Win_unlock_all first";
+        assert_eq!(in_c(text), said);
+        assert_eq!(in_c("end that by a {fence}"), "end that by an MPI_Win_fence");
+        assert_eq!(spoken("no call {here"), "no call {here");
     }
 }

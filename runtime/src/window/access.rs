@@ -244,9 +244,9 @@ pub(super) fn check_usable(state: EpochState) -> Result<()> {
     state.over().map_or(Ok(()), |over| Err(over.into()))
 }
 
-const NO_EPOCH: &str = "an operation needs an access epoch to its target: make it between two fences, within a lock, or \
-     between start and complete";
-const NOT_LOCKED: &str = "the target isn't locked: lock it too, or use lock_all (rule 2)";
-const NOT_STARTED: &str = "the target isn't in the start group: start to it too (rule 2)";
+const NO_EPOCH: &str = "an operation needs an access epoch to its target: make it between two calls of {fence}, of {lock} and {unlock}, \
+     or of {start} and {complete}";
+const NOT_LOCKED: &str = "the target isn't locked: lock it too, or use {lock_all} (rule 2)";
+const NOT_STARTED: &str = "the target isn't in the start group: call {start} with it too (rule 2)";
 const NOT_PASSIVE: &str =
-    "this call needs a passive epoch: make it within a lock or lock_all (rules 11 and 12)";
+    "this call needs a passive epoch: make it within a {lock} or {lock_all} (rules 11 and 12)";

@@ -11,7 +11,7 @@ use super::peers::{Peers, Target};
 use crate::assert::Assert;
 use crate::check::order::Object;
 use crate::check::{Caller, ranks, site};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, call_name, spoken};
 use crate::process::Process;
 use crate::program::Line;
 
@@ -179,10 +179,11 @@ impl Checking {
         targets: &[u32],
     ) -> Error {
         let ErrorKind::Circle(circle) = error.kind() else { return error };
-        let window = self.window;
+        let (window, name) = (self.window, spoken(&format!("a {{{call}}}")));
         let mut text = format!(
-            "check: rule 7, window {window}: a {call} that nothing can end\n{circle}\
-             check:   {call} at {}\n",
+            "check: rule 7, window {window}: {name} that nothing can end\n{circle}\
+             check:   {} at {}\n",
+            call_name(call, true),
             site(self.caller.get())
         );
         let mut engine = self.process.engine();

@@ -6,7 +6,7 @@
 
 use super::parts::Parts;
 use crate::check::site;
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, Result, spoken};
 use crate::process::Process;
 
 /// The call under way breaks a promise.
@@ -33,7 +33,8 @@ pub(super) fn report(process: &Process, window: u32, text: &str, place: &str) {
         check.tell(format!("promise {text} {place}"), || {
             format!(
                 "check: a promise for window {window} turns out false at rank {rank}\n\
-                 check:   {text}\ncheck:   at {place}\n"
+                 check:   {}\ncheck:   at {place}\n",
+                spoken(text)
             )
         });
     }

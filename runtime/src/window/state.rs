@@ -118,15 +118,15 @@ impl EpochState {
     }
 }
 
-const FENCE_WITHIN: &str = "a fence within another access epoch: end that by complete, unlock or unlock_all first (rule 3)";
-const START_WITHIN: &str =
-    "a start within another access epoch: end that by complete, unlock or a fence first (rule 3)";
-const LOCK_WITHIN: &str = "a lock within another access epoch: end that by complete, unlock, unlock_all or a fence first (rule 3)";
-const COMPLETE_WITHOUT: &str = "a complete without a start: call start before it (rule 4)";
-const UNLOCK_WITHOUT: &str = "an unlock without a lock: lock the target before (rule 5)";
+const FENCE_WITHIN: &str = "a {fence} within another access epoch: end that by {complete}, {unlock} or {unlock_all} first (rule 3)";
+const START_WITHIN: &str = "a {start} within another access epoch: end that by {complete}, {unlock} or a {fence} first (rule 3)";
+const LOCK_WITHIN: &str = "a {lock} within another access epoch: end that by {complete}, {unlock}, {unlock_all} or a {fence} first (rule 3)";
+const COMPLETE_WITHOUT: &str = "a {complete} without a {start}: call {start} before it (rule 4)";
+const UNLOCK_WITHOUT: &str = "an {unlock} without a {lock}: lock the target before (rule 5)";
 const UNLOCK_WITHIN: &str =
-    "an unlock within lock_all, which ends as a whole: call unlock_all (rule 4)";
-const UNLOCK_ALL_WITHOUT: &str = "an unlock_all without a lock_all: call lock_all before (rule 4)";
+    "an {unlock} within {lock_all}, which ends as a whole: call {unlock_all} (rule 4)";
+const UNLOCK_ALL_WITHOUT: &str =
+    "an {unlock_all} without a {lock_all}: call {lock_all} before (rule 4)";
 pub(super) const FREE_IN_EPOCH: &str = "a window isn't freed with an epoch open or operations under way: end the epoch first \
      (rule 25)";
 

@@ -1,7 +1,7 @@
 /* The reports of --check name lines of the program, also of a function that others call. */
 // run: -n 2 --check
-// says: put by rank 1 at runtime/abi/tests/texts/conflict.c:14:
-// says: put by rank 0 at runtime/abi/tests/texts/conflict.c:14:
+// says: MPI_Put by rank 1 at runtime/abi/tests/texts/conflict.c:14:
+// says: MPI_Put by rank 0 at runtime/abi/tests/texts/conflict.c:14:
 // says: made at runtime/abi/tests/texts/conflict.c:22:
 // never: .rs:
 #include <mpi.h>

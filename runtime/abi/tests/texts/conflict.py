@@ -1,6 +1,6 @@
 """The reports of --check name lines of a script, and so does the error that ends its job."""
 # run: -n 2 --check
-# says: put by rank 1 at runtime/abi/tests/texts/conflict.py:16
+# says: MPI_Put by rank 1 at runtime/abi/tests/texts/conflict.py:16
 # says: MPI_Send at runtime/abi/tests/texts/conflict.py:27 failed
 # never: .rs:
 import ctypes

@@ -13,6 +13,13 @@
 // says: 9: MPI_Type_create_struct(2, {1, 1}, {0, 8}, {MPI_INT, MPI_DOUBLE})
 // says: 10: compare_and_swap: MPI_DOUBLE is a floating-point type: use an integer
 // says: 11: the error handler was created for a communicator, not a window
+// says: 12: an operation needs an access epoch to its target: make it between two calls of
+// says: MPI_Win_fence, of MPI_Win_lock and MPI_Win_unlock, or of MPI_Win_start and MPI_Win_complete
+// says: (MPI_Put at rank 0, target 0, window 1
+// says: 13: an MPI_Win_complete without an MPI_Win_start: call MPI_Win_start before it (rule 4)
+// says: 14: an MPI_Win_wait or MPI_Win_test without an MPI_Win_post: call MPI_Win_post before it
+// says: (MPI_Bcast at rank 0
+// never: (put at
 // never: Datatype::
 // never: repr(C)
 // never: of kind
@@ -65,6 +72,10 @@ int main(void) {
   MPI_Win_unlock(0, win);
   MPI_Comm_create_errhandler(handler, &errhandler);
   print(11, MPI_Win_set_errhandler(win, errhandler));
+  print(12, MPI_Put(value, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
+  print(13, MPI_Win_complete(win));
+  print(14, MPI_Win_wait(win));
+  print(15, MPI_Bcast(value, 1, MPI_INT, 7, MPI_COMM_WORLD));
   MPI_Win_free(&win);
   MPI_Finalize();
   return 0;

@@ -2,6 +2,9 @@
 # run: -n 1
 # says: MPI_COMM_NULL was passed: a communicator is needed
 # says: use MPI_INT at the target, or MPI_DOUBLE at the origin
+# says: make it between two calls of MPI_Win_fence
+# says: (MPI_Put at rank 0
+# never: (put at
 # never: Datatype::
 # never: the handle is null
 import ctypes
@@ -30,5 +33,8 @@ mpi.Win_fence(0, win)
 value = ctypes.c_double()
 show(mpi.Put(ctypes.byref(value), 1, mpi.INT, 0, ctypes.c_ssize_t(0), 1, mpi.DOUBLE, win))
 mpi.Win_fence(0, win)
+mpi.Win_lock(mpi.LOCK_SHARED, 0, 0, win)
+mpi.Win_unlock(0, win)
+show(mpi.Put(ctypes.byref(value), 1, mpi.DOUBLE, 0, ctypes.c_ssize_t(0), 1, mpi.DOUBLE, win))
 mpi.Win_free(ctypes.byref(win))
 mpi.Finalize()

@@ -73,4 +73,4 @@ const STORED: &str = "NOSTORE, but this rank has stored to its window since the 
      the assert";
 const PRECEDED: &str = "NOPRECEDE, but this rank has issued operations since the last fence (rule 9): leave out the assert";
 const EXPOSED: &str =
-    "a fence while the window is exposed by a post: wait for its end first (rule 3)";
+    "a {fence} while the window is exposed by a {post}: call {wait} first (rule 3)";

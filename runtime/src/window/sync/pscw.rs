@@ -245,5 +245,5 @@ fn signal(parts: &Parts, tally: Tally, to: &Target) {
 }
 
 const POSTED_TWICE: &str =
-    "a post while the window is exposed: wait for the first one's end (rule 4)";
-const WAIT_WITHOUT: &str = "a wait or test without a post: call post before it (rule 4)";
+    "a {post} while the window is exposed: call {wait} for the first one before (rule 4)";
+const WAIT_WITHOUT: &str = "a {wait} or {test} without a {post}: call {post} before it (rule 4)";
