@@ -100,12 +100,12 @@ fn line_of(place: Place) -> &'static SourceLine {
 
 /// The first place in the frames that `faulthandler` writes that isn't mpi4py's.
 fn place_in(frames: &str) -> Option<Place> {
-    let places = frames.lines().filter_map(|line| {
+    let mut places = frames.lines().filter_map(|line| {
         let (file, rest) = line.strip_prefix("  File \"")?.rsplit_once("\", line ")?;
         let line = rest.split_whitespace().next()?.parse().ok()?;
         Some((file.to_owned(), line))
     });
-    places.into_iter().find(|(file, _)| !file.contains(MPI4PY))
+    places.find(|(file, _)| !file.contains(MPI4PY))
 }
 
 /// A part of the name of each file of mpi4py.
