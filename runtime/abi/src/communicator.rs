@@ -15,11 +15,11 @@ use crate::errhandler::Errhandler;
 use crate::fault::{Fault, Result};
 use crate::group::{Group, compared};
 use crate::handle::{Handle, Kind, Object, find, insert};
+use crate::hints::Promises;
 use crate::info::{self, Info, Pairs};
 use crate::keyval::{Attributes, Holder};
 use crate::lock::lock;
 use crate::object::Card;
-use crate::promise::Promises;
 use crate::{codes, constants, group, keyval, state};
 
 /// How a communicator's ranks are arranged: a grid or a graph.

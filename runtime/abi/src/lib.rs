@@ -57,6 +57,7 @@ mod general;
 mod graph;
 mod group;
 mod hint;
+mod hints;
 mod info;
 mod integer;
 mod intercommunicator;

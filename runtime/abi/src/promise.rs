@@ -5,45 +5,12 @@
 //! break it. Left out: the order in which persistent collective calls start.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::communicator::Comm;
 use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL};
-use crate::info::Pairs;
+use crate::hints::{EXACT_LENGTH, KEYS, NO_ANY_SOURCE, NO_ANY_TAG};
 use crate::status::Status;
 use crate::{envelope, line, state};
-
-/// The hints that promise something.
-const KEYS: [&str; 3] =
-    ["mpi_assert_no_any_tag", "mpi_assert_no_any_source", "mpi_assert_exact_length"];
-const NO_ANY_TAG: usize = 0;
-const NO_ANY_SOURCE: usize = 1;
-const EXACT_LENGTH: usize = 2;
-
-/// The promises of a communicator: a bit for each key.
-#[derive(Default)]
-pub struct Promises(AtomicU8);
-
-impl Promises {
-    /// The promises that these hints make.
-    pub fn of(hints: &Pairs) -> Promises {
-        let promises = Promises::default();
-        promises.renew(hints);
-        promises
-    }
-
-    /// The communicator has other hints from now on.
-    pub fn renew(&self, hints: &Pairs) {
-        let given = |key: &str| hints.iter().any(|(known, value)| known == key && value == "true");
-        let bits = KEYS.iter().enumerate().map(|(at, key)| u8::from(given(key)) << at);
-        self.0.store(bits.sum(), Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn include(&self, key: usize) -> bool {
-        self.0.load(Ordering::Relaxed) & 1 << key != 0
-    }
-}
 
 /// Looks at the source and the tag of a receive or a probe.
 #[inline]
