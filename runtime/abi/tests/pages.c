@@ -392,9 +392,10 @@ static volatile int *shared_word(MPI_Win *win) {
   return word;
 }
 
-/* Long puts and gets to a rank that makes no call: of one run, and of the blocks of a vector. */
+/* Long puts and gets to a rank that makes no call: of one run, and of the blocks of a vector, each
+   long enough that the system copies it. */
 static void computing(void) {
-  enum { BLOCK = 512, BLOCKS = 40 };
+  enum { BLOCK = 4096 / sizeof(long), BLOCKS = 20 };
   MPI_Win words;
   volatile int *gone = shared_word(&words);
   long *memory = malloc(BYTES), *out = malloc(BYTES), *in = malloc(BYTES);
@@ -463,7 +464,7 @@ static void attached(void) {
     leave(gone, 1 + allocates);
     if (me == 0 && size > 1) {
       OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
-      OK(MPI_Put(out, COUNT - 2, MPI_LONG, 1, place + 8, COUNT - 2, MPI_LONG, win));
+      OK(MPI_Put(out, COUNT - 2, MPI_LONG, 1, place + (MPI_Aint)sizeof(long), COUNT - 2, MPI_LONG, win));
       OK(MPI_Win_flush(1, win));
       OK(MPI_Get(in, COUNT - 1, MPI_LONG, 1, place, COUNT - 1, MPI_LONG, win));
       OK(MPI_Win_flush(1, win));

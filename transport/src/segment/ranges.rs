@@ -4,8 +4,8 @@
 //! allocates and one store frees. A rank that dies while it holds the lock therefore leaves a
 //! consistent table. Two words of the header are hints, which make an allocation's time independent
 //! of the number of ranges: an offset after which there is no range, and an entry before which none
-//! is free, or [`NONE`]. The first is trusted as the lock is: a rank that damages it can damage every
-//! window. Where the second finds no free entry, all are looked at once.
+//! is free, or [`NONE`]. The first is trusted as the lock is: a rank that damages it can damage
+//! every window. Where the second finds no free entry, all are looked at once.
 
 use std::os::fd::AsFd;
 use std::sync::PoisonError;
@@ -17,8 +17,8 @@ use crate::atomics::{Acquire, Relaxed, Release};
 use crate::lock::{FairLock, Held};
 use crate::mapping;
 
-/// The hint of the free entry after all were looked at and none was free. The next free replaces it.
-/// Without it each allocation would look at all entries of a full table.
+/// The hint of the free entry after all were looked at and none was free. The next free replaces
+/// it. Without it each allocation would look at all entries of a full table.
 const NONE: u32 = u32::MAX;
 
 impl Segment {
