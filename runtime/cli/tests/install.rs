@@ -57,9 +57,12 @@ fn install_lays_out_a_prefix_whose_commands_work() {
     let fint = fs::read_to_string(place("include/mpix_fint.h")).unwrap();
     assert!(fint.contains("MPI_Fint MPI_Win_c2f(MPI_Win win)"), "{fint}");
     let suppressions = fs::read_to_string(place("share/longshore/valgrind.supp")).unwrap();
-    // Each entry is about libfabric only.
-    let of_fabric = suppressions.matches("obj:*/libfabric.so*").count();
-    assert!(of_fabric > 0 && of_fabric == suppressions.matches("\n{\n").count());
+    // Entries of Longshore's own are about memory that it keeps. Wrong accesses are libfabric's.
+    for entry in suppressions.split("\n{\n").skip(1) {
+        let of_fabric = entry.contains("obj:*/libfabric.so*") || entry.contains("fun:xnet_*");
+        assert!(of_fabric || entry.contains("Memcheck:Leak"), "{entry}");
+    }
+    assert!(suppressions.contains("obj:*/libfabric.so*"), "{suppressions}");
     for (name, word) in [
         ("mpicc", "showme"),
         ("mpicxx", "showme"),
