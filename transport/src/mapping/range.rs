@@ -9,10 +9,10 @@ use super::MemoryLimit;
 /// A part of the segment: its position, from which a peer can map it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Range {
-    /// Where the range begins: a multiple of [`GRANULE`], unless it is a
-    /// [piece](Segment::allocate_piece).
+    /// Where the range begins: a multiple of [`GRANULE`](crate::segment::GRANULE), unless it is a
+    /// [piece](crate::segment::Segment::allocate_piece).
     pub offset: u64,
-    /// The length in bytes: a multiple of [`GRANULE`], unless it is a piece.
+    /// The length in bytes: a multiple of [`GRANULE`](crate::segment::GRANULE), unless it is a piece.
     pub len: u64,
 }
 

@@ -3,8 +3,9 @@
 //!
 //! A receiver polls only the few rings that it *watches*, so an idle rank costs the same in a job
 //! of any size. After publishing to an unwatched ring, the sender *calls*: it sets its bit among
-//! the receiver's [callers]. The receiver watches that ring from then on. If the receiver watches
-//! its maximum already, the new ring displaces the ring that was silent for longest.
+//! the receiver's [callers](crate::callers). The receiver watches that ring from then on. If the
+//! receiver watches its maximum already, the new ring displaces the ring that was silent for
+//! longest.
 
 mod ends;
 mod memory;
