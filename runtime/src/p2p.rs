@@ -14,7 +14,7 @@ use shipable::{Form, Tag, form::Limits};
 use crate::check::Caller;
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
 use crate::engine::{Channel, Delivery, Landing, Message, Pattern, Sender, Source, State, Status};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, type_string};
 use crate::group::Group;
 use crate::group::PROC_NULL;
 use crate::job::Activity;
@@ -152,7 +152,7 @@ impl Communicator {
                 return Err(OTHER_RANK.into());
             }
             let form = datatype.form().to_locale(&self.process().me().architecture)?;
-            let bytes = encode_type(&form, &datatype.to_string());
+            let bytes = encode_type(&form, &type_string(datatype.datatype()));
             let message = Message {
                 context: self.context(Channel::Types),
                 tag: checked_tag(tag)?,

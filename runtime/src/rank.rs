@@ -10,7 +10,7 @@ use shipable::{Architecture, Datatype, Element};
 
 use crate::buffer::Buffer;
 use crate::communicator::Communicator;
-use crate::error::Result;
+use crate::error::{Result, type_string};
 use crate::hosts::Hosts;
 use crate::job::{Activity, Environment, Network};
 use crate::object::{Cacheable, Callbacks, Holder, Keyval};
@@ -242,7 +242,7 @@ impl Rank {
         }
         let me = self.process.me();
         let form = datatype.form().to_locale(&me.architecture)?;
-        ForeignType::new(self.process.names(), form, datatype.to_string(), me.rank)
+        ForeignType::new(self.process.names(), form, type_string(datatype.datatype()), me.rank)
     }
 
     /// Creates a key for attributes of types, communicators or windows (MPI-5.0 section 7.7.2). The

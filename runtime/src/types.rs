@@ -100,7 +100,7 @@ pub struct ForeignType {
 struct ForeignParts {
     form: Form,
     signature: Signature,
-    /// The type in its builder's text notation.
+    /// The type as its builder's language has it.
     text: String,
     builder: u32,
     identity: Identity,
@@ -485,7 +485,8 @@ impl ForeignType {
     }
 }
 
-/// Prints the type in its builder's text notation.
+/// Prints the type as its builder's language has it: in Rust the notation, in C the calls that make
+/// it.
 impl fmt::Display for ForeignType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.parts.text)

@@ -22,6 +22,14 @@ pub(crate) fn type_text(datatype: &Datatype, f: &mut fmt::Formatter<'_>) -> fmt:
     }
 }
 
+/// A type's text in the program's language, for ranks to which the type is sent.
+pub(crate) fn type_string(datatype: &Datatype) -> String {
+    match language() {
+        Language::Rust => datatype.to_string(),
+        Language::C => datatype.calls().to_string(),
+    }
+}
+
 /// The beginning of a type's text in the program's language.
 pub(crate) fn type_excerpt(datatype: &Datatype) -> String {
     match language() {

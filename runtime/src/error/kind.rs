@@ -199,7 +199,7 @@ pub enum ErrorKind {
         type_send = words().type_send
     )]
     ForeignTarget {
-        /// The type's form, in text notation.
+        /// The type, in its builder's language.
         datatype: String,
         /// The process that built it.
         builder: u32,

@@ -12,7 +12,7 @@ use std::panic::Location;
 
 use shipable::Class;
 
-pub(crate) use excerpt::{SHOWN, excerpt, type_excerpt, type_text};
+pub(crate) use excerpt::{SHOWN, excerpt, type_excerpt, type_string, type_text};
 pub use kind::ErrorKind;
 pub(crate) use locale::locale_target;
 pub(crate) use words::{call_name, leaf_name, spoken};
