@@ -348,9 +348,11 @@ fn limits_are_enforced_and_stated() {
         text + &")".repeat(definitions)
     };
     let deepest = Datatype::MAX_DEPTH - 1;
-    // The stack is half the usual size of a thread's stack, and the code may be unoptimised.
+    // The stack is half the usual size of a thread's stack, and the code may be unoptimised. The
+    // frames of a sanitizer are several times as long.
+    let stack = if cfg!(sanitized) { 4 << 20 } else { 1 << 20 };
     std::thread::Builder::new()
-        .stack_size(1 << 20)
+        .stack_size(stack)
         .spawn(move || {
             let datatype = notation::parse(&nested(deepest, "d")).unwrap();
             assert_eq!(datatype.depth(), Datatype::MAX_DEPTH);
