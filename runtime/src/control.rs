@@ -262,6 +262,7 @@ impl Control {
     }
 
     /// Whether this rank has forbidden puts into its window.
+    #[inline]
     pub(crate) fn is_no_put(&self) -> bool {
         self.state(self.rank).load(Ordering::Relaxed) & NOPUT.to_le() != 0
     }

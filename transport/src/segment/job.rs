@@ -163,6 +163,7 @@ impl Segment {
 
     /// Notes this rank's current activity, for observers of the job. The reader must know the
     /// meaning of `code` and `detail`.
+    #[inline]
     pub fn note(&self, code: u32, detail: u32) {
         if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
             block.note.write(code, detail);
@@ -170,6 +171,7 @@ impl Segment {
     }
 
     /// Adds to the last note the rank that this rank waits for.
+    #[inline]
     pub fn note_wait(&self, rank: Option<u32>) {
         if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
             block.note.wait_for(rank);
@@ -222,6 +224,7 @@ impl Segment {
     }
 
     /// Counts a look of this rank, which waits, at all that may end its call.
+    #[inline]
     pub fn note_look(&self) {
         if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
             // Two threads at the same time may count one look. Readers only compare counts.
