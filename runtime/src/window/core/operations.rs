@@ -112,6 +112,26 @@ impl Core {
         count: i64,
         target_type: TargetType<'_>,
     ) -> Result<()> {
+        match self.parts.peers().known(target).is_some_and(|target| target.has_mailbox) {
+            true => self.transfer_asked(action, span, what, target, at, count, target_type),
+            false => self.transfer_again(action, span, what, target, at, count, target_type),
+        }
+    }
+
+    /// As [`transfer_otherwise`](Core::transfer_otherwise), of a target with a mailbox.
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline(never)]
+    #[track_caller]
+    fn transfer_asked(
+        &self,
+        action: Action,
+        span: Span,
+        what: What<'_>,
+        target: i32,
+        at: i64,
+        count: i64,
+        target_type: TargetType<'_>,
+    ) -> Result<()> {
         let parts = &self.parts;
         let asked = match (parts.observed(), target_type) {
             (None, TargetType::Own(own)) => {
