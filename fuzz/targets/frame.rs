@@ -8,7 +8,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
 use longshore_fuzz as _;
-use longshore_transport::shm::ring::{
+use longshore_transport::ring::{
     Access, Control, Header, INLINE, Memory, Position, Receiver, SLOTS, Sender,
 };
 
