@@ -122,9 +122,13 @@ fn accumulate(
     let control = parts.peers().control();
     target_type.with_native(&parts.process().me().architecture, |program| {
         let far = Typed { program, count, span: there };
-        // An operation without operands reads none.
-        let operands = checked.origin.as_ref().map_or(Typed { program, count, span: there }, typed);
-        let result = checked.result.as_ref().map(typed);
+        // Without operands or a result these places aren't accessed. All the same they hold values:
+        // the compiler looks at places before it looks at whether there is one, which valgrind
+        // reports.
+        let none = || Typed { program, count, span: there };
+        let operands = checked.origin.as_ref().map_or_else(none, typed);
+        let room = checked.result.as_ref().map_or_else(none, typed);
+        let result = checked.result.is_some().then_some(&room);
         let length = program.stream_length(count)?;
         let piece = PIECE / reduction.element() * reduction.element();
         let mut done = 0;
@@ -132,8 +136,7 @@ fn accumulate(
             let range = done..length.min(done + piece);
             done = range.end;
             let _held = control.accumulate(checked.target.rank);
-            Span::combine(reduction, &operands, &far, result.as_ref(), range)
-                .map_err(conversion)?;
+            Span::combine(reduction, &operands, &far, result, range).map_err(conversion)?;
         }
         Ok(())
     })
