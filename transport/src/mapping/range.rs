@@ -12,7 +12,8 @@ pub struct Range {
     /// Where the range begins: a multiple of [`GRANULE`](crate::segment::GRANULE), unless it is a
     /// [piece](crate::segment::Segment::allocate_piece).
     pub offset: u64,
-    /// The length in bytes: a multiple of [`GRANULE`](crate::segment::GRANULE), unless it is a piece.
+    /// The length in bytes: a multiple of [`GRANULE`](crate::segment::GRANULE), unless it is a
+    /// piece.
     pub len: u64,
 }
 
