@@ -127,7 +127,7 @@ impl Observed {
         if self.traces {
             return None;
         }
-        mailbox::transfer(parts, action, memory, what, target, at, count, own)?;
+        mailbox::transfer(parts, action, memory, what, None, target, at, count, own)?;
         let (kind, bytes) = (action.number(), memory.len());
         let done = Done { kind, route: Route::Message, bytes, nanos: 0 };
         self.counters.count(target as u32, || peer_of(parts, target), done);

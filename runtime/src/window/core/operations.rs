@@ -135,7 +135,7 @@ impl Core {
         let parts = &self.parts;
         let asked = match (parts.observed(), target_type) {
             (None, TargetType::Own(own)) => {
-                mailbox::transfer(parts, action, span, what, target, at, count, own)
+                mailbox::transfer(parts, action, span, what, None, target, at, count, own)
             }
             (Some(observed), TargetType::Own(own)) => {
                 observed.ask(parts, action, span, what, target, at, count, own)
@@ -221,7 +221,7 @@ impl Core {
         let (parts, (target, at, count, target_type)) = (&self.parts, place);
         if let (None, TargetType::Own(own)) = (parts.observed(), target_type) {
             let asked =
-                mailbox::accumulate(parts, action, memory, what, result, target, at, count, own);
+                mailbox::transfer(parts, action, memory, what, result, target, at, count, own);
             if asked.is_some() {
                 return Ok(());
             }

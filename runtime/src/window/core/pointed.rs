@@ -73,7 +73,9 @@ impl Core {
         }
         if let TargetType::Own(own) = target_type {
             let parts = &self.parts;
-            if mailbox::transfer(parts, action, memory, what, target, at, count, own).is_some() {
+            let asked =
+                mailbox::transfer(parts, action, memory, what, None, target, at, count, own);
+            if asked.is_some() {
                 return Ok(());
             }
         }

@@ -70,30 +70,11 @@ pub(super) fn ask(
 }
 
 /// A put, get or accumulate of elements of the target type itself, of which a mailbox has taken as
-/// many before. Calls by pointer, of scopes and observed ones try it before the full check. Others
-/// find their frame in the memo.
+/// many before. An accumulate may fetch as well, into `result`. Calls by pointer, of scopes and
+/// observed ones try it before the full check. Others find their frame in the memo.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)] // MPI's
 pub(in crate::window) fn transfer(
-    parts: &Parts,
-    action: Action,
-    memory: Span,
-    what: What<'_>,
-    rank: i32,
-    displacement: i64,
-    count: i64,
-    own: &Type,
-) -> Option<()> {
-    let (target, class) = addressee(parts, action, rank, displacement)?;
-    let is_plain = what.is_plain(count as u64, own.compiled());
-    let place = (target, class, displacement, count as u64);
-    if is_plain { post(parts, action, memory, None, place, own) } else { None }
-}
-
-/// As [`transfer`], of an accumulate that may fetch as well.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)] // MPI's
-pub(in crate::window) fn accumulate(
     parts: &Parts,
     action: Action,
     memory: Span,
@@ -104,30 +85,18 @@ pub(in crate::window) fn accumulate(
     count: i64,
     own: &Type,
 ) -> Option<()> {
-    let (target, class) = addressee(parts, action, rank, displacement)?;
-    let is_plain = |what: What<'_>| what.is_plain(count as u64, own.compiled());
-    let place = (target, class, displacement, count as u64);
-    match is_plain(what) && result.is_none_or(|(_, what)| is_plain(what)) {
-        true => post(parts, action, memory, result.map(|(room, _)| room), place, own),
-        false => None,
-    }
-}
-
-/// The target of an operation that may go by its mailbox, and the class of the operation.
-#[inline(always)]
-fn addressee(
-    parts: &Parts,
-    action: Action,
-    rank: i32,
-    displacement: i64,
-) -> Option<(&Target, u64)> {
     let target = parts.peers().known(rank).filter(|target| may_go(parts, target, action))?;
     let class = target.class_at(displacement);
     if matches!(class, DIRECT | OBSERVED) {
         return None;
     }
     parts.process().will_ask(target.peer);
-    Some((target, class))
+    let is_plain = |what: What<'_>| what.is_plain(count as u64, own.compiled());
+    let place = (target, class, displacement, count as u64);
+    match is_plain(what) && result.is_none_or(|(_, what)| is_plain(what)) {
+        true => post(parts, action, memory, result.map(|(room, _)| room), place, own),
+        false => None,
+    }
 }
 
 #[inline(never)]
