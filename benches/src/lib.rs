@@ -10,7 +10,6 @@ pub mod case;
 pub mod catalog;
 pub mod datatypes;
 pub mod environment;
-#[cfg(feature = "fabric")]
 mod fabric;
 pub mod kernels;
 pub mod launch;

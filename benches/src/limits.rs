@@ -52,17 +52,10 @@ pub fn measure(case: &Case) -> Result<Outcome, Failure> {
             let took = messages(case)?;
             (took, [before, line()?])
         }
-        #[cfg(feature = "fabric")]
         Bench::Fabric | Bench::FabricBw => {
             let before = line()?;
             let took = crate::fabric::writes(case)?;
             (took, [before, line()?])
-        }
-        #[cfg(not(feature = "fabric"))]
-        Bench::Fabric | Bench::FabricBw => {
-            let why =
-                "this build has no libfabric: build it with the cargo feature `fabric`".to_owned();
-            return Ok(Err(Refusal::Unsupported(why)));
         }
         _ => return Ok(Err(Refusal::Unsupported("not a limit of the machine".to_owned()))),
     };

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use longshore::job::{Routes, env};
-use longshore::launcher::{self, Binding, Control, Host, Job, Part, Patience, Placement, Settings};
+use longshore_launcher::{
+    self as launcher, Binding, Control, Host, Job, Part, Patience, Placement, Settings,
+};
 
 use crate::case::{Bench, Case};
 use crate::row::{Answer, Gap, Outcome, Refusal, Row};

@@ -1,7 +1,10 @@
 //! Programs as a user would write them.
 //!
-//! Each example is a module here and a binary in `src/bin`. `longshore demo` runs those of
-//! [`NAMES`], and `tests/play.rs` runs all of them as end-to-end tests.
+//! Each example is a module here, and all of them are one program, `example`. `longshore demo` runs
+//! those of [`NAMES`], and `tests/play.rs` runs all of them as end-to-end tests.
+
+mod first;
+mod make_shipments;
 
 pub mod foreign;
 pub mod halo;
@@ -27,8 +30,7 @@ use std::process::ExitCode;
 
 use longshore::Rank;
 
-/// The examples that the demo runs, in its order. It leaves out `imbalance`, which takes its time.
-/// [`TABLE`] takes a file, [`TELEMETRY`] options.
+/// The examples that the demo runs, in its order. [`TABLE`] takes a file, [`TELEMETRY`] options.
 pub const NAMES: [&str; 12] = [
     "overflow",
     "foreign",
@@ -44,7 +46,16 @@ pub const NAMES: [&str; 12] = [
     TELEMETRY,
 ];
 
-/// A sentence of what an example of [`NAMES`] shows. Empty for another name.
+/// The examples that run as jobs, but not in the demo: `imbalance` takes its time, and `first`
+/// prints in any order.
+const OTHERS: [&str; 2] = ["imbalance", FIRST];
+
+/// The names of all examples.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter().chain(OTHERS)
+}
+
+/// A sentence of what an example shows. Empty for another name.
 pub fn shows(name: &str) -> &'static str {
     match name {
         "overflow" => {
@@ -69,21 +80,34 @@ pub fn shows(name: &str) -> &'static str {
         TELEMETRY => {
             "A steady stream of records with notified puts, and commands by compare-and-swap."
         }
+        "imbalance" => "--stats and --trace find the rank that the others wait for.",
+        FIRST => "The first program of README.md: each rank puts a column into the next rank.",
         _ => "",
     }
 }
 
-/// The example that reads a CSV of shipments. The program `make-shipments` writes such a file.
+/// The example that reads a CSV of shipments. The example `make-shipments` writes such a file.
 pub const TABLE: &str = "table";
+
+/// Writes the file that [`TABLE`] reads. It is no job.
+const MAKE_SHIPMENTS: &str = "make-shipments";
 
 /// The example with options of its own: [`telemetry::Options`].
 pub const TELEMETRY: &str = "telemetry";
+
+/// A whole program, with its own `main`.
+const FIRST: &str = "first";
 
 /// Runs an example on the job that this process belongs to. Every rank of the job must call it.
 ///
 /// # Errors
 /// An unknown name, wrong arguments, or an error of the example.
 pub fn play(name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Error>> {
+    match (name, arguments) {
+        (FIRST, []) => return Ok(first::main()?),
+        (MAKE_SHIPMENTS, arguments) => return make_shipments::main(arguments),
+        _ => {}
+    }
     let rank = longshore::init()?;
     run(&rank, name, arguments)?;
     Ok(rank.finalize()?)
@@ -107,17 +131,19 @@ fn run(rank: &Rank, name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Err
         (TABLE, _) => {
             Err("table takes one argument: a CSV file that make-shipments has written".into())
         }
-        (name, [argument, ..]) if NAMES.contains(&name) => {
+        (name, [argument, ..]) if names().any(|known| known == name) => {
             Err(format!("{name} takes no arguments, but was given {}", argument.display()).into())
         }
-        _ => Err(format!("no example is called {name}; expected {}", NAMES.join(", ")).into()),
+        _ => {
+            let names: Vec<_> = names().collect();
+            Err(format!("no example is called {name}; expected {}", names.join(", ")).into())
+        }
     }
 }
 
-/// The `main` of each example's binary: runs the example and prints an error to stderr.
-pub fn main(name: &str) -> ExitCode {
-    let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    match play(name, &arguments) {
+/// The `main` of a rank: runs the example, and prints an error to stderr.
+pub fn main(name: &str, arguments: &[PathBuf]) -> ExitCode {
+    match play(name, arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{name}: {error}");

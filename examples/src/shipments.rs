@@ -1,4 +1,4 @@
-//! The input of the table example: shipments as CSV, one in each line. The program
+//! The input of the table example: shipments as CSV, one in each line. The example
 //! `make-shipments` generates it from a seed.
 
 use std::io::{Read, Write};

@@ -1,11 +1,12 @@
 //! Runs every example as a job of processes with unlike representations.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::Command;
 
 use longshore::job::Routes;
-use longshore::launcher::{Control, Job, Part, Patience, Settings, run};
 use longshore_examples::shipments::Shipments;
+use longshore_launcher::{Control, Job, Part, Patience, Settings, run};
 
 /// The jobs that every example runs as, by the representations of their ranks. One job has only
 /// native ranks, which reach each other's windows directly.
@@ -30,112 +31,148 @@ const CROWD: [&str; 32] = {
     archs
 };
 
-fn play(program: &str, arguments: &[&Path]) {
+/// The program of all examples.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_example");
+
+/// Plays an example as each of the jobs.
+fn play(name: &str, arguments: &[&Path]) {
     for archs in JOBS {
         for routes in [Routes::Best, Routes::Message] {
             let part = Part {
                 ranks: u32::try_from(archs.len()).unwrap(),
-                arguments: arguments.iter().map(OsString::from).collect(),
+                arguments: words(name, arguments),
                 archs: archs.iter().map(ToString::to_string).collect(),
-                ..Part::new(program)
+                ..Part::new(PROGRAM)
             };
             let timeout = Some(std::time::Duration::from_secs(120));
             let settings = Settings { routes, ..Settings::default() };
             let patience = Patience { timeout, ..Patience::default() };
             let job = Job { parts: vec![part], settings, patience, ..Job::default() };
-            assert_eq!(run(&job, &Control::none()).unwrap(), 0, "{program} on {archs:?}, {routes}");
+            assert_eq!(run(&job, &Control::none()).unwrap(), 0, "{name} on {archs:?}, {routes}");
         }
     }
 }
 
+/// The arguments of the program: an example and its own arguments.
+fn words(name: &str, arguments: &[&Path]) -> Vec<OsString> {
+    let arguments = arguments.iter().map(OsString::from);
+    std::iter::once(name.into()).chain(arguments).collect()
+}
+
 #[test]
 fn halo() {
-    play(env!("CARGO_BIN_EXE_halo"), &[]);
+    play("halo", &[]);
 }
 
 #[test]
 fn stencil() {
-    play(env!("CARGO_BIN_EXE_stencil"), &[]);
+    play("stencil", &[]);
 }
 
 #[test]
 fn records() {
-    play(env!("CARGO_BIN_EXE_records"), &[]);
+    play("records", &[]);
 }
 
 #[test]
 fn foreign() {
-    play(env!("CARGO_BIN_EXE_foreign"), &[]);
+    play("foreign", &[]);
 }
 
 #[test]
 fn overflow() {
-    play(env!("CARGO_BIN_EXE_overflow"), &[]);
+    play("overflow", &[]);
 }
 
 #[test]
 fn packed() {
-    play(env!("CARGO_BIN_EXE_packed"), &[]);
+    play("packed", &[]);
 }
 
 #[test]
 fn telemetry() {
-    play(env!("CARGO_BIN_EXE_telemetry"), &["--rate".as_ref(), "0".as_ref()]);
+    play("telemetry", &["--rate".as_ref(), "0".as_ref()]);
 }
 
 #[test]
 fn object() {
-    play(env!("CARGO_BIN_EXE_object"), &[]);
+    play("object", &[]);
 }
 
 #[test]
 fn hashtable() {
-    play(env!("CARGO_BIN_EXE_hashtable"), &[]);
+    play("hashtable", &[]);
 }
 
 #[test]
 fn stealing() {
-    play(env!("CARGO_BIN_EXE_stealing"), &[]);
+    play("stealing", &[]);
 }
 
 #[test]
 fn histogram() {
-    play(env!("CARGO_BIN_EXE_histogram"), &[]);
+    play("histogram", &[]);
 }
 
 #[test]
 fn imbalance() {
-    play(env!("CARGO_BIN_EXE_imbalance"), &[]);
+    play("imbalance", &[]);
 }
 
 #[test]
 fn first() {
-    play(env!("CARGO_BIN_EXE_first"), &[]);
+    play("first", &[]);
 }
 
 #[test]
 fn table() {
     let input = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shipments.csv");
     Shipments::random(5000, 42).write(std::fs::File::create(&input).unwrap()).unwrap();
-    play(env!("CARGO_BIN_EXE_table"), &[&input]);
+    play("table", &[&input]);
+}
+
+/// Runs a job of three native ranks of an example, and returns its status.
+fn status(name: &str, arguments: &[&Path]) -> u8 {
+    let part = Part { ranks: 3, arguments: words(name, arguments), ..Part::new(PROGRAM) };
+    run(&Job { parts: vec![part], ..Job::default() }, &Control::none()).unwrap()
 }
 
 #[test]
 fn a_failed_example_fails_its_job() {
-    let missing = PathBuf::from("no such file.csv");
-    let part = Part {
-        ranks: 3,
-        arguments: vec![missing.into()],
-        ..Part::new(env!("CARGO_BIN_EXE_table"))
-    };
-    let job = Job { parts: vec![part], ..Job::default() };
-    assert_eq!(run(&job, &Control::none()).unwrap(), 1);
+    assert_eq!(status("table", &["no such file.csv".as_ref()]), 1);
+}
+
+#[test]
+fn an_unknown_example_fails_its_job() {
+    assert_eq!(status("no-such-example", &[]), 1);
+}
+
+#[test]
+fn the_list_names_each_example_and_what_it_shows() {
+    let list = Command::new(PROGRAM).arg("--list").output().unwrap();
+    let list = String::from_utf8(list.stdout).unwrap();
+    assert_eq!(list.lines().count(), longshore_examples::names().count());
+    for (line, name) in list.lines().zip(longshore_examples::names()) {
+        let (first, shows) = line.split_once(' ').unwrap();
+        assert_eq!(first, name);
+        assert!(shows.trim().len() > 20, "{line}");
+    }
+}
+
+#[test]
+fn make_shipments_writes_the_file_of_a_seed() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("made.csv");
+    let words = words("make-shipments", &[&file, "40".as_ref(), "7".as_ref()]);
+    assert!(Command::new(PROGRAM).args(words).status().unwrap().success());
+    let made = Shipments::read(std::fs::File::open(&file).unwrap()).unwrap();
+    assert_eq!(made, Shipments::random(40, 7));
 }
 
 #[test]
 fn the_readme_quotes_the_first_program_unchanged() {
     let readme = include_str!("../../README.md");
-    let program = include_str!("../src/bin/first.rs");
-    let (_, program) = program.split_once("\n\n").unwrap();
-    assert!(readme.contains(program), "README.md and examples/src/bin/first.rs differ");
+    let (_, program) = include_str!("../src/first.rs").split_once("\n\n").unwrap();
+    // The program `example` calls it, so it is public there.
+    let program = program.replace("pub fn main()", "fn main()");
+    assert!(readme.contains(&program), "README.md and examples/src/first.rs differ");
 }

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use longshore::fuzzing::Target;
-use longshore::launcher::Launcher;
 use longshore::wire::Kind;
+use longshore_launcher::Launcher;
 use longshore_transport::RankState;
 use longshore_transport::protocol::challenge::{Greeting, NONCE};
 use longshore_transport::protocol::frame;

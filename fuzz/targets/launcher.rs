@@ -4,8 +4,8 @@
 //! it sends. A speaker may send a message in several steps, but none after it was hung up on.
 #![no_main]
 
-use longshore::launcher::Launcher;
 use longshore_fuzz as _;
+use longshore_launcher::Launcher;
 
 /// Half of the ranks.
 const RANKS: u8 = 2;

@@ -10,6 +10,7 @@ use shipable::Architecture;
 use crate::control::Control;
 use crate::engine::{Engine, Exposure, Ledger, Me, Opened, Policy};
 use crate::group::Group;
+use crate::job::ROOM;
 use crate::memory::Exposed;
 use crate::wire::{Header, Hello, Introduction, Kind, PROTOCOL, hello_limit};
 
@@ -36,7 +37,8 @@ impl Target {
         let link = Box::new(cluster.link(0).expect("rank 0's link"));
         let peer = Box::new(cluster.link(1).expect("rank 1's link"));
         let architecture = Architecture::NATIVE;
-        let me = Me { rank: 0, size: 2, architecture, emulated: false, by_length: false };
+        let (emulated, by_length, room) = (false, false, ROOM);
+        let me = Me { rank: 0, size: 2, architecture, emulated, by_length, room };
         let mut engine = Engine::new(me, link, SECRET.to_vec().into(), Arc::default(), None);
         let (segment, group) = (cluster.segment(0).expect("rank 0's"), Group::of_job(2, 0));
         let place = segment.allocate(Control::bytes(2, 2)).expect("shared memory");

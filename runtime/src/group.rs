@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 pub use shipable::flat::Comparison;
 
 use crate::error::{ErrorKind, Result};
-use crate::hosts::Hosts;
+use crate::job::Hosts;
 
 pub use crate::special::PROC_NULL;
 
@@ -319,17 +319,18 @@ impl fmt::Debug for Group {
 }
 
 /// Queries about the hosts of a group.
-impl Hosts {
-    /// Whether all processes of the group are on one host.
-    pub(crate) fn hold(&self, group: &Group) -> bool {
-        let mut processes = group.processes().iter();
-        self.is_one() || processes.all(|&process| self.share(process, group.process(0)))
+/// The places of a group's processes.
+impl Group {
+    /// Whether all processes are on one host.
+    pub(crate) fn is_on_one(&self, hosts: &Hosts) -> bool {
+        let mut processes = self.processes().iter();
+        hosts.is_one() || processes.all(|&process| hosts.share(process, self.process(0)))
     }
 
-    /// The first rank of the group whose process is on the host of `process`.
-    pub(crate) fn first_beside(&self, group: &Group, process: u32) -> u32 {
-        let beside = |&other: &u32| self.share(other, process);
-        group.processes().iter().position(beside).unwrap_or(0) as u32
+    /// The first rank whose process is on the host of `process`.
+    pub(crate) fn first_beside(&self, hosts: &Hosts, process: u32) -> u32 {
+        let beside = |&other: &u32| hosts.share(other, process);
+        self.processes().iter().position(beside).unwrap_or(0) as u32
     }
 }
 
@@ -394,9 +395,9 @@ mod tests {
     fn the_hosts_of_a_group_are_found() {
         let hosts = Hosts::new(vec![4, 4, 7, 4]);
         let all = Group::of_job(4, 0);
-        assert!(!hosts.hold(&all) && hosts.hold(&Group::new(vec![3, 0], 0)));
-        assert_eq!((hosts.first_beside(&all, 3), hosts.first_beside(&all, 2)), (0, 2));
-        assert_eq!(hosts.first_beside(&Group::new(vec![2, 3, 1], 1), 1), 1);
-        assert!(Hosts::one().hold(&all));
+        assert!(!all.is_on_one(&hosts) && Group::new(vec![3, 0], 0).is_on_one(&hosts));
+        assert_eq!((all.first_beside(&hosts, 3), all.first_beside(&hosts, 2)), (0, 2));
+        assert_eq!(Group::new(vec![2, 3, 1], 1).first_beside(&hosts, 1), 1);
+        assert!(all.is_on_one(&Hosts::one()));
     }
 }

@@ -91,13 +91,12 @@ pub mod arrays;
 mod assert;
 mod barrier;
 mod buffer;
+mod bytes;
 mod check;
 mod communicator;
 mod control;
 mod counter;
 mod dropped;
-#[doc(hidden)]
-pub mod endpoint;
 mod engine;
 pub mod error;
 mod flat;
@@ -108,17 +107,13 @@ mod given;
 mod group;
 #[cfg(any(doc, doctest))]
 pub mod guide;
-#[doc(hidden)]
-mod hosts;
 pub mod job;
-pub mod launcher;
 mod log;
 mod memory;
 mod notification;
 mod numbers;
 mod object;
-#[doc(hidden)]
-pub mod observe;
+mod observe;
 mod origin;
 mod p2p;
 mod packed;
@@ -151,6 +146,8 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use flavor::{Flavor, Model};
 pub use given::Given;
 pub use group::{Comparison, Group, PROC_NULL};
+#[doc(hidden)]
+pub use longshore_job::endpoint;
 #[doc(hidden)]
 pub use longshore_transport::MemoryLimit;
 pub use memory::Memory;

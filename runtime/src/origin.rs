@@ -164,7 +164,7 @@ impl What<'_> {
     #[inline(always)]
     pub(crate) fn is_plain(&self, elements: u64, of: &Arc<Compiled>) -> bool {
         match *self {
-            What::Slice { count, element } => count == elements && of.element() == Some(element.id),
+            What::Slice { count, element } => count == elements && of.is_of_element(element.id),
             What::Typed { count, datatype, at: 0, native }
                 if native.is_none_or(|native| native.is_byte()) =>
             {

@@ -380,7 +380,11 @@ impl Communicator {
         let elements = what.resolve(process, lease.span())?;
         let signature = elements.signature(elements.count)?;
         let Elementwise { datatype, count, span } = elements;
-        let program = datatype.program(&process.me().architecture)?;
+        let program = match process.me().emulated {
+            // A slice is in the machine's representation.
+            true => datatype.program(&process.me().architecture)?,
+            false => datatype.shared_native(),
+        };
         Ok(Message {
             context: self.context(Channel::Data),
             tag,
@@ -395,7 +399,7 @@ impl Communicator {
         let elements = what.resolve(self.process(), lease.span())?;
         elements.check_disjoint()?;
         let Elementwise { datatype, count, span } = elements;
-        let packed = *self.packed_representation();
+        let packed = self.foreign_packed().copied();
         Ok(Landing::Typed { datatype, count, lease: lease.of_part(span), packed })
     }
 
@@ -423,7 +427,10 @@ impl Process {
         if self.must_poll() {
             engine.progress();
         }
-        engine.start_send(peer, message)
+        let number = engine.start_send(peer, message)?;
+        drop(engine);
+        self.leave_rest();
+        Ok(number)
     }
 }
 

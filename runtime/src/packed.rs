@@ -103,14 +103,36 @@ impl Communicator {
             .map_err(|error| self.raised(error, "pack_size", caller))
     }
 
-    /// The representation of packed buffers. It is determined once, since members and their
-    /// architectures never change.
+    /// The representation of packed buffers.
     pub(crate) fn packed_representation(&self) -> &Architecture {
-        self.packed().get_or_init(|| {
+        self.foreign_packed().unwrap_or(&self.process().me().architecture)
+    }
+
+    /// The representation of packed buffers, unless they hold values as this machine's memory does.
+    /// It is determined once, since members and their architectures never change.
+    pub(crate) fn foreign_packed(&self) -> Option<&Architecture> {
+        let packed = self.packed().get_or_init(|| {
             let mut engine = self.process().engine();
             let known = |&other: &u32| Some(engine.state().representation(other)?.0);
             let members: Vec<_> = self.everyone().0.processes().iter().filter_map(known).collect();
-            common(&members).unwrap_or(CANONICAL)
+            let packed = common(&members).unwrap_or(CANONICAL);
+            drop(engine);
+            let me = self.process().me();
+            // The memory of a rank that emulates another machine still is this machine's.
+            let is_native = !me.emulated && packed.same_representation(&me.architecture);
+            (!is_native).then_some(packed)
+        });
+        packed.as_ref()
+    }
+
+    /// Whether nothing is converted between the members.
+    pub(crate) fn are_alike(&self) -> bool {
+        let own = self.process().me().architecture;
+        let mut engine = self.process().engine();
+        let state = engine.state();
+        self.everyone().0.processes().iter().all(|&member| {
+            let known = state.representation(member);
+            known.is_some_and(|(other, _)| other.same_representation(&own))
         })
     }
 

@@ -10,18 +10,12 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::OnceLock;
 
+#[doc(inline)]
+pub use longshore_job::Language;
+pub(crate) use longshore_job::language;
+
 /// The source location of a call in Rust code.
 pub(crate) type Caller = &'static Location<'static>;
-
-/// The language of the program's calls, in which errors and reports speak.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Language {
-    /// The crate's own calls.
-    #[default]
-    Rust,
-    /// MPI's calls in C, which Python makes too.
-    C,
-}
 
 /// A source line of a program in another language.
 #[derive(Debug)]
@@ -59,7 +53,10 @@ impl Interface {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     pub fn register(self) {
-        let _ = INTERFACE.set(self); // a later interface changes nothing
+        // A later interface changes nothing.
+        if INTERFACE.set(self).is_ok() {
+            longshore_job::speak(self.language);
+        }
     }
 }
 
@@ -89,11 +86,6 @@ pub(crate) fn lingers(known: Option<Line>) {
 /// The call in which this thread waited has ended.
 pub(crate) fn has_waited() {
     WAITING.set(None);
-}
-
-/// The language of the program.
-pub(crate) fn language() -> Language {
-    INTERFACE.get().map_or(Language::Rust, |interface| interface.language)
 }
 
 /// The source line of a call, as people read it.

@@ -11,7 +11,7 @@ use shipable::{Architecture, Datatype, Element};
 use crate::buffer::Buffer;
 use crate::communicator::Communicator;
 use crate::error::{Result, type_string};
-use crate::hosts::Hosts;
+use crate::job::Hosts;
 use crate::job::{Activity, Environment, Network};
 use crate::object::{Cacheable, Callbacks, Holder, Keyval};
 use crate::process::{ForkGuard, Process, Setup};
@@ -95,12 +95,20 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
     // Long transfers read it later, where no call can return the error.
     crate::job::threads()?;
     let adversary = crate::job::adversary()?;
-    let check = crate::job::checking()?;
+    let (check, ladder) = (crate::job::checking()?, crate::job::ladder()?);
+    let room = crate::job::room()?;
     let Some(mut environment) = Environment::from_env()? else {
         let segment = Segment::create(1)?.as_rank(0)?;
         let link = Box::new(ShmLink::new(segment.clone())?);
-        let mut setup =
-            Setup { adversary, check, whole: true, by_length, ..Setup::new(segment, link) };
+        let mut setup = Setup {
+            adversary,
+            check,
+            ladder,
+            room,
+            whole: true,
+            by_length,
+            ..Setup::new(segment, link)
+        };
         if let Some(architecture) = crate::job::architecture()? {
             setup.architecture = architecture;
         }
@@ -113,7 +121,8 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
     let near = ShmLink::new(segment.clone())?;
     let (hosts, secret) = (environment.hosts.clone(), environment.secret.bytes());
     let link = join(&segment, near, &hosts, environment.network.take(), secret)?;
-    let mut setup = Setup { whole: true, by_length, hosts, ..Setup::new(segment, link) };
+    let mut setup =
+        Setup { whole: true, by_length, room, hosts, ladder, ..Setup::new(segment, link) };
     if let Some(architecture) = crate::job::architecture()? {
         setup.architecture = architecture;
     }

@@ -27,14 +27,6 @@ pub(crate) fn pointed<'a>(place: *mut u8, count: i64, datatype: &'a Type) -> (Sp
     (Span::around(place, start, end), what)
 }
 
-/// One element at a pointer.
-#[inline(always)]
-pub(crate) fn element(place: *mut u8, datatype: &Type) -> Span {
-    // An operation refuses a type without a range when it resolves its elements.
-    let reach = datatype.compiled().native().range(1).unwrap_or(0..0);
-    Span::around(place, reach.start, reach.end)
-}
-
 impl<'a> Origin<'a> {
     /// `count` elements of `datatype`, with displacement 0 at `place`.
     ///

@@ -202,7 +202,8 @@ fn complete(requests: &[&dyn Waitable], state: &State) -> Vec<usize> {
 
 fn remark(requests: &[&dyn Waitable], state: &State) -> String {
     let complete = complete(requests, state);
-    let first = (0..requests.len()).find(|index| !complete.contains(index));
+    // The indices ascend.
+    let first = (0..requests.len()).find(|&index| complete.get(index) != Some(&index));
     let of = first.and_then(|first| requests[first].awaited());
     let of = of.map_or("any rank".to_owned(), |rank| format!("rank {rank}"));
     format!("{} of {} complete; the next one is of {of}", complete.len(), requests.len())

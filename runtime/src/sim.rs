@@ -4,11 +4,10 @@
 //! that a failure can be reproduced. In [`run_shared`], all threads run at the same time over real
 //! shared memory.
 //!
-//! With the cargo feature `fabric`, `LONGSHORE_SIM_HOSTS=2` in the environment distributes the
-//! ranks of each job to two simulated hosts. Between these, libfabric over the loopback is the
-//! link, so that the tests cover that link too.
+//! `LONGSHORE_SIM_HOSTS=2` in the environment distributes the ranks of each job to two simulated
+//! hosts. Between these, libfabric over the loopback is the link, so that the tests cover that link
+//! too.
 
-#[cfg(feature = "fabric")]
 mod multihost;
 
 use std::collections::BTreeMap;
@@ -20,8 +19,7 @@ use longshore_transport::{Link, Segment};
 use shipable::Architecture;
 
 use crate::error::Result;
-use crate::hosts::Hosts;
-use crate::job::{Checking, Routes};
+use crate::job::{Checking, Hosts, Ladder, Routes};
 use crate::process::Setup;
 use crate::rank::Rank;
 
@@ -58,6 +56,9 @@ pub struct Options {
     /// Whether ranks check for uses of windows that MPI leaves undefined. The default is the
     /// environment's `LONGSHORE_CHECK`.
     pub check: Checking,
+    /// Whether operations that are known to be valid take a shorter way than the full check. The
+    /// default is the environment's `LONGSHORE_FAST`.
+    pub fast: bool,
     /// The length of the longest frame between two ranks in bytes, at least 128.
     pub frame: usize,
     /// The most frames on the way between two ranks.
@@ -75,6 +76,7 @@ impl Default for Options {
             routes: Routes::Best,
             adversary: crate::job::adversary().unwrap_or_default(),
             check: crate::job::checking().unwrap_or_default(),
+            fast: crate::job::ladder().unwrap_or_default().fast,
             frame: 4096,
             frames: 16,
             progress: true,
@@ -95,6 +97,7 @@ impl Options {
         setup.routes = self.routes;
         setup.adversary = self.adversary;
         setup.check = self.check;
+        setup.ladder = Ladder { fast: self.fast, ..crate::job::ladder().unwrap_or_default() };
         setup
     }
 }
@@ -163,7 +166,6 @@ fn collect<T: Send>(
 }
 
 fn simulate(ranks: u32, options: &Options, body: Body<'_>) -> Result<()> {
-    #[cfg(feature = "fabric")]
     if let Some(hosts) = multihost::hosts(ranks).filter(|_| options.hosts.is_empty()) {
         return multihost::run(hosts, options, body);
     }
@@ -178,7 +180,6 @@ fn simulate(ranks: u32, options: &Options, body: Body<'_>) -> Result<()> {
 }
 
 fn share(ranks: u32, options: &Options, body: Body<'_>) -> Result<()> {
-    #[cfg(feature = "fabric")]
     if let Some(hosts) = multihost::hosts(ranks).filter(|_| options.hosts.is_empty()) {
         return multihost::run(hosts, options, body);
     }
@@ -231,7 +232,9 @@ mod tests {
             let rank = Rank::start(setup).unwrap();
             let world = rank.world();
             if world.rank() == 0 {
-                let error = std::iter::repeat_with(|| world.send(&[1], 1, 0)).find_map(Result::err);
+                // A send that only buffers wouldn't give the turn to the receiver.
+                let send = || world.ssend(&[1], 1, 0);
+                let error = std::iter::repeat_with(send).find_map(Result::err);
                 assert_eq!(error.unwrap().class(), Class::ProcAborted);
                 let known = rank.process().segment().rank_state(1);
                 assert!(!matches!(known, RankState::Dead(_)), "{known}");

@@ -76,8 +76,9 @@ impl RustType {
 pub(crate) struct Compiled {
     committed: Committed,
     identity: Identity,
-    /// The Rust type of its elements, if it describes a Rust type or a predefined one.
-    element: Option<TypeId>,
+    /// The Rust type of its elements, if it describes a Rust type or a predefined one; otherwise
+    /// [`NoElement`].
+    element: TypeId,
     elsewhere: Elsewhere,
     /// The common predefined type of all items, if there is one; determined at its first use.
     leaf: OnceLock<Option<Leaf>>,
@@ -152,7 +153,7 @@ impl Compiled {
         Ok(Arc::new(Compiled {
             committed: committed?,
             identity: Identity::new(names),
-            element: element.map(|rust| rust.id).or_else(|| element_of(datatype)),
+            element: element.map_or_else(|| element_of(datatype), |rust| rust.id),
             elsewhere: Elsewhere::default(),
             leaf: OnceLock::new(),
         }))
@@ -206,6 +207,12 @@ impl Compiled {
         self.committed.native()
     }
 
+    /// The native program, shared with this type.
+    #[inline]
+    pub(crate) fn shared_native(&self) -> SharedProgram {
+        self.committed.shared_native()
+    }
+
     pub(crate) fn program(&self, stream: &Architecture) -> Result<SharedProgram> {
         Ok(self.committed.program(stream)?)
     }
@@ -221,14 +228,17 @@ impl Compiled {
     }
 
     #[inline]
-    pub(crate) fn element(&self) -> Option<TypeId> {
-        self.element
+    pub(crate) fn is_of_element(&self, element: TypeId) -> bool {
+        self.element == element
     }
 }
 
-/// The Rust type whose slices have this predefined type, if there is one. Operations take a faster
+/// Stands for the Rust type of a datatype that no slice has.
+struct NoElement;
+
+/// The Rust type whose slices have this predefined type, or [`NoElement`]. Operations take a faster
 /// path for it.
-fn element_of(datatype: &Datatype) -> Option<TypeId> {
+fn element_of(datatype: &Datatype) -> TypeId {
     fn is<T: Element>(datatype: &Datatype) -> Option<TypeId> {
         datatype.is(&T::datatype()).then(TypeId::of::<T>)
     }
@@ -236,7 +246,8 @@ fn element_of(datatype: &Datatype) -> Option<TypeId> {
         is::<i8>, is::<i16>, is::<i32>, is::<i64>, is::<u8>, is::<u16>, is::<u32>, is::<u64>,
         is::<f32>, is::<f64>,
     ];
-    datatype.as_basic().and_then(|_| candidates.iter().find_map(|is| is(datatype)))
+    let element = datatype.as_basic().and_then(|_| candidates.iter().find_map(|is| is(datatype)));
+    element.unwrap_or(TypeId::of::<NoElement>())
 }
 
 /// The methods that [`Type`] and [`ForeignType`] have as objects of MPI. `$shared` is the field

@@ -1,6 +1,10 @@
 //! How a rank waits: it polls for a while, then sleeps on its doorbell. If the sleep turns out
 //! short, the next wait polls longer.
 //!
+//! If ranks outnumber processors, polls delay the peers that need this processor. A rank then
+//! polls once, and lets other threads run a few times before it sleeps. The peer that it waits for
+//! often runs in this time, and then neither of them makes a system call for a sleep or a wake.
+//!
 //! One thread of a rank sleeps on the bell. Other threads that wait at the same time sleep on a
 //! condition variable. They wake when the first thread wakes, or when a thread that made progress
 //! nudges them, so none misses an event that another thread consumed.
@@ -35,6 +39,14 @@ const MORE_POLLS: u32 = 16 * POLLS;
 /// (docs/tuning.md, "Polls before a sleep").
 const MAX_POLLS: u32 = 16 * MORE_POLLS;
 
+/// The most yields of a wait before its sleep, if ranks outnumber processors
+/// (docs/tuning.md, "Polls before a sleep").
+const YIELDS: u32 = 20;
+
+/// The number of sleeps in a row, each after yields in vain, that halve the yields of the next
+/// waits.
+const VAIN: u32 = 4;
+
 /// A sleep shorter than this could have been avoided by more polls.
 const SHORT_SLEEP: Duration = Duration::from_micros(150);
 
@@ -67,6 +79,7 @@ pub(crate) struct Waiter {
     polls: AtomicU32,
     /// The number of sleeps before more polls may be tried.
     wary: AtomicU32,
+    yields: Yields,
     /// Whether a progress thread runs.
     served: AtomicBool,
     /// Whether the bell, as armed for the progress thread, doesn't ring for answers.
@@ -85,6 +98,47 @@ pub(crate) struct Waiter {
     left: Condvar,
     /// The number of threads that sleep or are about to.
     sleepers: CachePadded<AtomicU32>,
+}
+
+/// How often a waiting rank lets other threads run before it sleeps.
+struct Yields {
+    /// The yields before the next sleep.
+    next: AtomicU32,
+    most: u32,
+    /// The number of sleeps in a row that the yields before them didn't avoid.
+    vain: AtomicU32,
+}
+
+impl Yields {
+    fn new(most: u32) -> Yields {
+        Yields { next: AtomicU32::new(most), most, vain: AtomicU32::new(0) }
+    }
+
+    fn next(&self) -> u32 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    fn halve(&self) {
+        self.next.store(self.next() / 2, Ordering::Relaxed);
+    }
+
+    /// A yield has ended a wait.
+    fn succeed(&self) {
+        self.vain.store(0, Ordering::Relaxed);
+    }
+
+    /// Adapts the yields before the next sleep to the length of the last one. A wary rank doesn't
+    /// try more of them.
+    fn learn(&self, slept: Duration, wary: bool) {
+        let (next, vain) = match self.vain.load(Ordering::Relaxed) + 1 {
+            _ if slept < SHORT_SLEEP && wary => (self.next(), 0),
+            _ if slept < SHORT_SLEEP => ((2 * self.next()).max(1).min(self.most), 0),
+            VAIN => (self.next() / 2, 0),
+            vain => (self.next(), vain),
+        };
+        self.vain.store(vain, Ordering::Relaxed);
+        self.next.store(next, Ordering::Relaxed);
+    }
 }
 
 /// The waiting threads of a rank.
@@ -107,18 +161,20 @@ pub(crate) fn processors() -> usize {
 
 impl Waiter {
     /// Spins only if the `ranks` of this host are no more than the `processors` that they may use.
+    /// Otherwise it yields.
     pub(crate) fn new(
         rank: u32,
         doorbell: Arc<dyn Doorbell>,
         ranks: u32,
         processors: usize,
     ) -> Waiter {
-        let (spins, polls) = if ranks as usize <= processors { (SPINS, POLLS) } else { (0, 0) };
-        let (polls, is_rung) = (AtomicU32::new(polls), ranks > 1);
-        Waiter { spins, polls, is_rung, ..Self::sleeping(rank, doorbell) }
+        let (spins, polls, yields) =
+            if ranks as usize <= processors { (SPINS, POLLS, 0) } else { (0, 0, YIELDS) };
+        let (polls, yields) = (AtomicU32::new(polls), Yields::new(yields));
+        Waiter { spins, polls, yields, is_rung: ranks > 1, ..Self::sleeping(rank, doorbell) }
     }
 
-    /// A waiter that never spins.
+    /// A waiter that neither spins nor yields.
     pub(crate) fn sleeping(rank: u32, doorbell: Arc<dyn Doorbell>) -> Waiter {
         Waiter {
             rank,
@@ -126,6 +182,7 @@ impl Waiter {
             spins: 0,
             polls: AtomicU32::new(0),
             wary: AtomicU32::new(0),
+            yields: Yields::new(0),
             served: AtomicBool::new(false),
             quiet: AtomicBool::new(false),
             courtesy: AtomicU32::new(0),
@@ -160,9 +217,10 @@ impl Waiter {
         self.polls.load(Ordering::Relaxed)
     }
 
-    /// Adapts the polls before the next sleep to the length of the last one.
+    /// Adapts the polls and yields before the next sleep to the length of the last one.
     fn learn(&self, slept: Duration) {
         let wary = self.wary.load(Ordering::Relaxed);
+        self.yields.learn(slept, wary > 0);
         // Polls serve peers that access memory without a trace. A sleep that soon ended with an
         // access suggests that they were useful.
         let accessed = self.silent.load(Ordering::Relaxed) && slept < SHORT_SLEEP;
@@ -177,6 +235,34 @@ impl Waiter {
             self.wary.store(wary - 1, Ordering::Relaxed);
         } else if self.spins > 0 && slept < SHORT_SLEEP {
             self.polls.store(MORE_POLLS, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets other threads run before a sleep, until `look` returns true or the yields are used up.
+    /// Returns whether `look` returned true.
+    pub(crate) fn yield_until(&self, mut look: impl FnMut() -> bool) -> bool {
+        let yields = self.yields.next();
+        if yields == 0 {
+            return false;
+        }
+        let began = Instant::now();
+        let found = (0..yields).any(|_| {
+            std::thread::yield_now();
+            look()
+        });
+        self.learn_of_yields(found, began.elapsed());
+        found
+    }
+
+    /// Adapts the yields to the time that the last ones took.
+    fn learn_of_yields(&self, found: bool, took: Duration) {
+        if took >= SHORT_SLEEP {
+            // Threads that don't wait for this rank used the processor. A sleeping rank would have
+            // got it back at once when it was rung.
+            self.yields.halve();
+            self.wary.store(WARINESS, Ordering::Relaxed);
+        } else if found {
+            self.yields.succeed();
         }
     }
 
@@ -285,7 +371,8 @@ impl Waiter {
             if found.is_none() {
                 let asleep = Instant::now();
                 self.doorbell.sleep(nap);
-                self.learn(asleep.elapsed());
+                let slept = asleep.elapsed();
+                self.learn(slept);
             }
             let mut threads = self.threads();
             threads.on_bell = false;
@@ -349,6 +436,37 @@ mod tests {
         fn ring(&self, _: u32) -> Result<(), LinkError> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn sleeps_after_yields_in_vain_halve_the_yields_and_a_short_one_doubles_them() {
+        let yields = |waiter: &Waiter| waiter.yields.next();
+        let waiter = Waiter::new(0, Arc::new(Still), 3, 2);
+        assert_eq!((waiter.spins(), waiter.polls(), yields(&waiter)), (0, 0, YIELDS));
+        let long = || (0..VAIN).for_each(|_| waiter.learn(SHORT_SLEEP));
+        for halved in [YIELDS / 2, YIELDS / 4, YIELDS / 8, 1, 0, 0] {
+            long();
+            assert_eq!(yields(&waiter), halved);
+        }
+        (0..8).for_each(|_| waiter.learn(SHORT_SLEEP / 2));
+        assert_eq!(yields(&waiter), YIELDS);
+        // A wait that a yield ended interrupts the row.
+        (1..VAIN).for_each(|_| waiter.learn(SHORT_SLEEP));
+        waiter.learn_of_yields(true, Duration::ZERO);
+        (1..VAIN).for_each(|_| waiter.learn(SHORT_SLEEP));
+        assert_eq!(yields(&waiter), YIELDS);
+        // Other threads used the processor meanwhile, so the next short sleeps change nothing.
+        waiter.learn_of_yields(true, SHORT_SLEEP);
+        for _ in 0..WARINESS {
+            assert_eq!(yields(&waiter), YIELDS / 2);
+            waiter.learn(SHORT_SLEEP / 2);
+        }
+        waiter.learn(SHORT_SLEEP / 2);
+        assert_eq!(yields(&waiter), YIELDS);
+        let spinning = Waiter::new(0, Arc::new(Still), 2, 2);
+        spinning.learn(Duration::ZERO);
+        assert_eq!(yields(&spinning), 0, "where every rank has a core");
+        assert!(!spinning.yield_until(|| true));
     }
 
     #[test]

@@ -414,6 +414,7 @@ fn random_types_accumulate_as_the_oracle_does() {
             architectures: sides.to_vec(),
             frame: 128 << random.below(5),
             frames: 1 + random.below(6) as usize,
+            fast: random.chance(2),
             ..Options::default()
         };
         let leaf = *random.pick(&[

@@ -6,9 +6,9 @@ mod support;
 use std::time::Duration;
 
 use longshore::job::Routes;
-use longshore::launcher::{self, Control, Job, Part, Patience};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{Architecture, Class, Datatype, Info, Op, Rank, Shipable, Window, arrays::layout};
+use longshore_launcher::{self as launcher, Control, Job, Part, Patience};
 use ndarray::{Array1, Array2, Array3, ArrayD, Axis, IxDyn, s};
 
 /// Runs a test between like and unlike ranks, simulated and in shared memory, on each route.

@@ -11,8 +11,11 @@ fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
     };
     let with = |middle| vec![Architecture::S390X, middle, Architecture::I686];
     let unlike = |middle| Options { architectures: with(middle), ..Options::default() };
+    // Packed buffers of like ranks have their representation, even if the machine has another.
+    let foreign = Options { architectures: vec![Architecture::S390X; 3], ..Options::default() };
     // aarch64's is the representation of packed buffers between unlike ranks.
-    for options in [Options::default(), unlike(Architecture::NATIVE), unlike(Architecture::AARCH64)]
+    for options in
+        [Options::default(), foreign, unlike(Architecture::NATIVE), unlike(Architecture::AARCH64)]
     {
         for seed in 0..2 {
             run(ranks, &Options { seed, ..options.clone() }, whole).unwrap();

@@ -126,6 +126,7 @@ fn random_types_between_random_representations_match_the_oracle() {
             frame: 128 << random.below(6),
             frames: 1 + random.below(8) as usize,
             progress: random.chance(2),
+            fast: random.chance(2),
             ..Options::default()
         };
         let body = |rank: Rank| {

@@ -163,6 +163,12 @@ impl Committed {
         &self.0.native
     }
 
+    /// [`native`](Committed::native), shared with this datatype.
+    #[inline]
+    pub fn shared_native(&self) -> SharedProgram {
+        SharedProgram(Shared::Native(self.clone()))
+    }
+
     /// The program for a packed stream in the representation `stream`. Those for representations
     /// other than the memory's are lowered on first use.
     ///
@@ -172,7 +178,7 @@ impl Committed {
     pub fn program(&self, stream: &Architecture) -> Result<SharedProgram> {
         let memory = self.architecture();
         if memory.same_representation(stream) {
-            return Ok(SharedProgram(Shared::Native(self.clone())));
+            return Ok(self.shared_native());
         }
         // The list is valid even if a thread panicked with the lock: the push comes last.
         let mut programs = self.foreign().programs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -212,7 +212,7 @@ pub fn check_swap(leaf: Leaf) -> Result<()> {
         return Ok(());
     }
     Err(Error::Argument {
-        call: "compare_and_swap",
+        call: "a compare-and-swap",
         class: Class::Type,
         problem: format!(
             "{} is {}: use an integer, a logical, MPI_AINT, MPI_COUNT, MPI_OFFSET or MPI_BYTE",

@@ -12,7 +12,7 @@
 //!
 //! - [`shm`]: rings in memory that the ranks of one host share.
 //! - [`sim`]: simulated ranks in one process, whose schedule a seed decides.
-//! - `fabric`: libfabric endpoints, between hosts (feature `fabric`).
+//! - [`fabric`]: libfabric endpoints, between hosts.
 //! - [`composed`]: one link made of two, for peers on this host and for peers elsewhere.
 //! - [`peer_memory`]: copies to and from the private memory of other processes of this host.
 //! - [`fault`]: a wrapper around any link that injects faults.
@@ -28,7 +28,6 @@ mod atomics;
 pub mod callers;
 pub mod composed;
 mod error;
-#[cfg(feature = "fabric")]
 pub mod fabric;
 pub mod fault;
 mod futex;
@@ -36,7 +35,6 @@ pub mod link;
 pub mod lock;
 mod mapping;
 pub mod peer_memory;
-#[cfg(feature = "protocol")]
 pub mod protocol;
 pub mod rdma;
 #[doc(hidden)]

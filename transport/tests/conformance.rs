@@ -439,7 +439,6 @@ fn shared_memory_between_processes_keeps_all_promises() {
 }
 
 /// Links over libfabric, on the loopback interface.
-#[cfg(feature = "fabric")]
 mod over_fabric {
     use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -476,6 +475,7 @@ mod over_fabric {
 
     #[test]
     fn fabric_between_threads_keeps_all_promises() {
+        longshore_transport::needs_libfabric!();
         for (name, scenario) in SCENARIOS {
             for ranks in [1, 2, 3, 12] {
                 if *name == "death" && ranks == 1 {
@@ -491,6 +491,7 @@ mod over_fabric {
     /// The even ranks act as one host, and the odd ranks as another.
     #[test]
     fn fabric_composed_with_shared_memory_keeps_all_promises() {
+        longshore_transport::needs_libfabric!();
         for (name, scenario) in SCENARIOS {
             println!("{name}");
             let segment = Segment::create(4).unwrap();
@@ -504,6 +505,7 @@ mod over_fabric {
 
     #[test]
     fn fabric_with_faults_keeps_all_promises() {
+        longshore_transport::needs_libfabric!();
         for (seed, (name, scenario)) in SCENARIOS.iter().enumerate() {
             println!("{name}");
             let segment = Segment::create(3).unwrap();
@@ -515,6 +517,7 @@ mod over_fabric {
 
     #[test]
     fn fabric_between_processes_keeps_all_promises() {
+        longshore_transport::needs_libfabric!();
         if let Some((segment, scenario)) = child() {
             let (_, scenario) = SCENARIOS.iter().find(|(name, _)| *name == scenario).unwrap();
             return scenario(&mut link(&segment), &segment);

@@ -146,7 +146,6 @@ fn frame_headers_are_accepted_only_in_their_turn() {
 }
 
 /// Data from strangers at a listener between hosts.
-#[cfg(feature = "fabric")]
 mod over_fabric {
     use std::io::{Read, Write};
     use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -201,6 +200,7 @@ mod over_fabric {
 
     #[test]
     fn the_provider_reads_nothing_of_a_stranger_after_its_request() {
+        longshore_transport::needs_libfabric!();
         let segment = Segment::create(2).unwrap();
         let (left, right) = (listener(), listener());
         let addresses = [left.address(), right.address()];
@@ -228,6 +228,7 @@ mod over_fabric {
 
     #[test]
     fn strangers_are_dropped_and_peers_go_on() {
+        longshore_transport::needs_libfabric!();
         let mut random = SmallRng::seed_from_u64(1);
         let segment = Segment::create(2).unwrap();
         let (left, right) = (listener(), listener());
@@ -264,6 +265,7 @@ mod over_fabric {
 
     #[test]
     fn a_rank_with_another_secret_is_dropped() {
+        longshore_transport::needs_libfabric!();
         let segment = Segment::create(2).unwrap();
         let (left, right) = (listener(), listener());
         let addresses = [left.address(), right.address()];

@@ -16,6 +16,8 @@ const ALLOWED: &str = "allow(unsafe_code";
 const CRATES: &[(&str, &str)] = &[
     ("shipable", "shipable/src/"),
     ("transport", "transport/src/"),
+    ("job", "runtime/job/src/"),
+    ("launcher", "runtime/launcher/src/"),
     ("runtime", "runtime/src/"),
     ("abi", "runtime/abi/src/"),
     ("benches", "benches/src/"),

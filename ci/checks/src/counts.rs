@@ -17,9 +17,12 @@ const FIELDS: usize = 15;
 
 /// The files between a call on a window and the transport: a file, or all files of a folder.
 const CALL_PATH: &[&str] = &[
-    "runtime/src/window/core/operations.rs",
-    "runtime/src/window/core/pointed.rs",
+    "runtime/src/window/attempt.rs",
+    "runtime/src/window/call.rs",
+    "runtime/src/window/core/issue.rs",
+    "runtime/src/window/core/values.rs",
     "runtime/src/window/memo.rs",
+    "runtime/src/window/near.rs",
     "runtime/src/window/operation.rs",
     "runtime/src/window/path/",
 ];

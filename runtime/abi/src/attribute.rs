@@ -2,12 +2,12 @@
 
 use std::ffi::c_int;
 
-use crate::arg::Address;
 use crate::communicator::Comm;
 use crate::datatype::Type;
-use crate::fault::Result;
-use crate::handle::{Handle, Kind};
-use crate::keyval;
+use crate::edge::arg::Address;
+use crate::edge::fault::Result;
+use crate::edge::handle::{Handle, Kind};
+use crate::objects::keyval;
 use crate::window::Win;
 
 macro_rules! attributes {

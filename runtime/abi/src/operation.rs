@@ -7,11 +7,11 @@ use std::sync::Arc;
 use longshore::shipable::Basic;
 use longshore::{Class, SharedOperator, UserOp};
 
-use crate::arg::{Address, Width};
-use crate::constants as c;
 use crate::datatype::{NUMBER_OF_CHAR, Type};
-use crate::fault::{Fault, Result};
-use crate::handle::{Handle, Kind, Object, find, insert, remove};
+use crate::edge::arg::{Address, Width};
+use crate::edge::constants as c;
+use crate::edge::fault::{Fault, Result};
+use crate::edge::handle::{Handle, Kind, Object, find, insert, remove};
 
 /// An operation of a reduction.
 pub enum Op {

@@ -140,9 +140,34 @@ static void attachments(int n) {
   free(memory);
 }
 
+/* Messages of as many tags that wait for their receives, and then receives that wait for theirs. */
+static void messages(int n) {
+  int next = (me + 1) % size, before = (me + size - 1) % size, got, *all = malloc(n * sizeof(int));
+  MPI_Request *requests = malloc(n * sizeof(MPI_Request));
+  for (int i = 0; i < n; i++) OK(MPI_Send(&i, 1, MPI_INT, next, i, MPI_COMM_WORLD));
+  MPI_Barrier(MPI_COMM_WORLD);
+  double start = MPI_Wtime(), half = 0;
+  for (int i = 0; i < n; i++) {
+    if (i == n / 2) half = MPI_Wtime() - start;
+    OK(MPI_Recv(&got, 1, MPI_INT, i % 2 ? before : MPI_ANY_SOURCE, n - 1 - i, MPI_COMM_WORLD,
+                MPI_STATUS_IGNORE));
+    CHECK(got == n - 1 - i);
+  }
+  is_linear("unexpected messages", half, MPI_Wtime() - start);
+  for (int i = 0; i < n; i++)
+    OK(MPI_Irecv(&all[i], 1, MPI_INT, i % 2 ? before : MPI_ANY_SOURCE, i, MPI_COMM_WORLD,
+                 &requests[i]));
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = n; i-- > 0;) OK(MPI_Send(&i, 1, MPI_INT, next, i, MPI_COMM_WORLD));
+  OK(MPI_Waitall(n, requests, MPI_STATUSES_IGNORE));
+  for (int i = 0; i < n; i++) CHECK(all[i] == i);
+  free(all), free(requests);
+}
+
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   int n = argc > 1 ? atoi(argv[1]) : 0;
+  messages(n ? n : 10000);
   pieces(n ? n : 20000);
   windows(n ? n : size < 3 ? 600 : 60);
   attachments(n ? n : 10000);

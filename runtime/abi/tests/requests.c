@@ -241,10 +241,69 @@ static void failures(void)
     OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
 }
 
+/* Short sends are complete at once, and may share one request. Each call takes such an array. */
+static void short_sends(void)
+{
+    int next = (me + 1) % size, before = (me + size - 1) % size, flag, index, number, indices[5];
+    int got = -1, *in = malloc(100000 * sizeof(int)), *out = calloc(100000, sizeof(int));
+    MPI_Request all[5];
+    MPI_Status statuses[5], status;
+    for (int round = 0; round < 6; round++) {
+        for (int i = 0; i < 4; i++)
+            OK(MPI_Isend(&me, 1, MPI_INT, next, 10 + i, MPI_COMM_WORLD, &all[i]));
+        OK(MPI_Irecv(&got, 1, MPI_INT, before, 14, MPI_COMM_WORLD, &all[4]));
+        OK(MPI_Request_get_status(all[0], &flag, &status));
+        CHECK(flag && all[0] != MPI_REQUEST_NULL);
+        OK(MPI_Cancel(&all[1]));
+        OK(MPI_Request_free(&all[2]));
+        CHECK(all[2] == MPI_REQUEST_NULL && all[3] != MPI_REQUEST_NULL);
+        if (round == 0) {
+            OK(MPI_Testall(5, all, &flag, statuses));
+            CHECK(!flag && all[0] != MPI_REQUEST_NULL);
+            OK(MPI_Testsome(5, all, &number, indices, statuses));
+            CHECK(number == 3 && indices[0] == 0 && indices[1] == 1 && indices[2] == 3);
+        } else if (round == 1) {
+            OK(MPI_Waitany(5, all, &index, &status));
+            CHECK(index == 0 && all[0] == MPI_REQUEST_NULL && all[1] != MPI_REQUEST_NULL);
+            OK(MPI_Get_count(&status, MPI_INT, &number));
+            OK(MPI_Test_cancelled(&status, &flag));
+            CHECK(number == 0 && !flag);
+        } else if (round == 2) {
+            OK(MPI_Wait(&all[3], &status));
+            OK(MPI_Test(&all[1], &flag, MPI_STATUS_IGNORE));
+            CHECK(flag && all[3] == MPI_REQUEST_NULL && all[1] == MPI_REQUEST_NULL);
+        }
+        /* No receive is complete before. */
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Send(&round, 1, MPI_INT, next, 14, MPI_COMM_WORLD));
+        OK(MPI_Waitall(5, all, round % 2 ? statuses : MPI_STATUSES_IGNORE));
+        for (int i = 0; i < 5; i++)
+            CHECK(all[i] == MPI_REQUEST_NULL);
+        CHECK(got == round);
+        for (int i = 0; i < 4; i++) {
+            OK(MPI_Recv(&got, 1, MPI_INT, before, 10 + i, MPI_COMM_WORLD, &status));
+            CHECK(got == before);
+        }
+    }
+    /* Beside a send that waits for its receiver. */
+    OK(MPI_Isend(&me, 1, MPI_INT, next, 15, MPI_COMM_WORLD, &all[0]));
+    OK(MPI_Isend(out, 100000, MPI_INT, next, 16, MPI_COMM_WORLD, &all[1]));
+    OK(MPI_Irecv(in, 100000, MPI_INT, before, 16, MPI_COMM_WORLD, &all[2]));
+    OK(MPI_Irecv(&got, 1, MPI_INT, before, 15, MPI_COMM_WORLD, &all[3]));
+    OK(MPI_Waitall(4, all, statuses));
+    CHECK(got == before && in[99999] == 0 && statuses[2].MPI_SOURCE == before);
+    OK(MPI_Isendrecv(&me, 1, MPI_INT, next, 17, &got, 1, MPI_INT, before, 17, MPI_COMM_WORLD, all));
+    OK(MPI_Wait(all, &status));
+    CHECK(got == before && status.MPI_SOURCE == before && status.MPI_TAG == 17);
+    free(in);
+    free(out);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     null_requests();
+    short_sends();
     one_by_one();
     each_to_each();
     freed_while_in_use();

@@ -11,7 +11,6 @@ use std::{fs, io, thread};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use longshore::job::Routes;
-use longshore::launcher::is_ignored;
 use longshore_benches::case::{Bench, By, Case, Flavor, Sync};
 use longshore_benches::environment::Environment;
 use longshore_benches::peers::{self, Peer};
@@ -20,6 +19,7 @@ use longshore_benches::progress::Bar;
 use longshore_benches::report::{Report, has_picture};
 use longshore_benches::run::{self, Contender, Ours, Plain, Results, Step};
 use longshore_benches::{Failure, launch};
+use longshore_launcher::is_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 

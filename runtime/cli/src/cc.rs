@@ -26,6 +26,7 @@ All words go to the compiler, except these, which may have one or two dashes:
                                  the words for compiling, or for linking, without the compiler
   --showme:command, --showme:incdirs, --showme:libdirs, --showme:libs
                                  the compiler, folders of headers and of libraries, libraries
+  --showme:version               Longshore and its version
   --cc=PROG, --cxx=PROG          the compiler
 
 The compiler is that of --cc, of the variable LONGSHORE_CC, MPICH_CC or OMPI_CC, the first that is \
@@ -205,8 +206,8 @@ fn command(
     let show = asked(&["show", "showme"]);
     // Those of MPICH have the compiler, those of Open MPI are words to add to another command.
     let (compile_words, link_words) = (asked(&["showme:compile"]), asked(&["showme:link"]));
-    let compile = asked(&["compile_info", "compile-info"]) || compile_words;
-    let link = asked(&["link_info", "link-info"]) || link_words;
+    let compile = asked(&["compile_info", "compile-info", "show-compile-info"]) || compile_words;
+    let link = asked(&["link_info", "link-info", "show-link-info"]) || link_words;
     let only_some = compile || link;
     if let Some(part) = words.iter().find_map(|word| option(word)?.strip_prefix("showme:")) {
         let shown = match part {
@@ -214,9 +215,12 @@ fn command(
             "incdirs" => vec![prefix.join("include").into()],
             "libdirs" => vec![prefix.join("lib").into()],
             "libs" => vec!["mpi_abi".into()],
+            // Meson finds no library without a version where a project asks for one.
+            "version" => vec!["Longshore".into(), env!("CARGO_PKG_VERSION").into()],
             _ => {
                 return Err(format!(
-                    "--showme:{part}: expected compile, link, command, incdirs, libdirs or libs"
+                    "--showme:{part}: expected compile, link, command, incdirs, libdirs, libs or \
+                     version"
                 ));
             }
         };
@@ -368,7 +372,10 @@ mod tests {
             ("-showme:link", true, link.to_owned()),
             ("--compile-info", true, "cc -I/p/include".to_owned()),
             ("--link-info", true, format!("cc {link}")),
+            ("-show-compile-info", true, "cc -I/p/include".to_owned()),
+            ("-show-link-info", true, format!("cc {link}")),
             ("--showme:libdirs", true, "/p/lib".to_owned()),
+            ("--showme:version", true, concat!("Longshore ", env!("CARGO_PKG_VERSION")).to_owned()),
         ] {
             assert_eq!(made(words), (show, whole), "{words}");
         }

@@ -5,13 +5,14 @@ mod real;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
+use std::iter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use longshore::launcher::{self, Control, Job, Part};
 use longshore_benches::scratch::Scratch;
 use longshore_examples::shipments::Shipments;
 use longshore_examples::{NAMES, TABLE, shows};
+use longshore_launcher::{self as launcher, Control, Job, Part};
 use shipable::Architecture;
 
 use crate::representation::Representations;
@@ -73,13 +74,7 @@ pub struct Example {
 
 impl Example {
     pub fn main(self) -> ExitCode {
-        match longshore_examples::play(&self.name, &self.arguments) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{}: {error}", self.name);
-                ExitCode::FAILURE
-            }
-        }
+        longshore_examples::main(&self.name, &self.arguments)
     }
 }
 
@@ -155,9 +150,6 @@ impl Arguments {
     }
 }
 
-/// The words by which this command runs an example.
-const CHOICE: usize = 2;
-
 /// Runs one example as a job of its own and returns the job's status.
 fn play(
     name: &str,
@@ -165,7 +157,7 @@ fn play(
     control: &Control,
 ) -> Result<u8, Box<dyn std::error::Error>> {
     let input = if name == TABLE { Some(input(arguments.rows)?) } else { None };
-    let mut words: Vec<OsString> = vec!["example".into(), name.into()];
+    let mut words: Vec<OsString> = vec![name.into()];
     words.extend(input.iter().map(|input| input.0.clone().into()));
     let mut environment: Vec<(OsString, OsString)> =
         vec![("LONGSHORE_SHOW".into(), if arguments.verbose { "hex" } else { "1" }.into())];
@@ -173,7 +165,7 @@ fn play(
     if crate::has_colours(&std::io::stdout()) {
         environment.push(("LONGSHORE_COLOUR".into(), "1".into()));
     }
-    let program = Program { name, words, environment };
+    let program = Program { words, environment };
     let archs = &arguments.arch.0;
     let parts = match arguments.real {
         false => vec![program.emulated(archs)?],
@@ -185,19 +177,18 @@ fn play(
 }
 
 /// An example as the program of a job.
-struct Program<'a> {
-    name: &'a str,
-    /// The words that choose the example, and its arguments.
+struct Program {
+    /// The name of the example, and its arguments.
     words: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
 }
 
-impl Program<'_> {
+impl Program {
     /// Ranks that emulate these representations.
     fn emulated(&self, archs: &[String]) -> Result<Part, Box<dyn std::error::Error>> {
         Ok(Part {
             ranks: u32::try_from(archs.len())?,
-            arguments: self.words.clone(),
+            arguments: iter::once("example".into()).chain(self.words.iter().cloned()).collect(),
             environment: self.environment.clone(),
             archs: archs.to_vec(),
             ..Part::new(std::env::current_exe()?)
@@ -208,7 +199,7 @@ impl Program<'_> {
     fn real(&self, archs: &[String]) -> Result<Vec<Part>, Box<dyn std::error::Error>> {
         let mut parts = Vec::with_capacity(archs.len());
         for (rank, arch) in archs.iter().enumerate() {
-            let found = Process::find(arch, self.name);
+            let found = Process::find(arch);
             let how = match &found {
                 Some(process) => process.to_string(),
                 None if arch == "native" => "a process".to_owned(),
@@ -218,8 +209,7 @@ impl Program<'_> {
             parts.push(match found {
                 Some(process) => {
                     let (program, mut arguments) = process.words();
-                    // The program is of this example only.
-                    arguments.extend(self.words.iter().skip(CHOICE).cloned());
+                    arguments.extend(self.words.iter().cloned());
                     let environment = self.environment.clone();
                     Part { arguments, environment, ..Part::new(program) }
                 }

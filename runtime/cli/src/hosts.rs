@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 use std::path::Path;
 
-use longshore::launcher::Host;
+use longshore_launcher::Host;
 
 /// Parses `NAME`, `NAME:N`, an IPv6 address, or `[ADDRESS]:N`; `USER@` may precede any of them.
 pub fn host(text: &str) -> Result<Host, String> {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches};
 use longshore::job::{Checking, OnDeath, Progress, Routes, env};
-use longshore::launcher::{
-    self, Control, Job, Output, Patience, Placement, Recording, Report, Settings, Stats,
+use longshore_launcher::{
+    self as launcher, Control, Job, Output, Patience, Placement, Recording, Report, Settings, Stats,
 };
 
 use crate::hosts;
@@ -29,7 +29,7 @@ use crate::representation::Representations;
 )]
 pub struct Arguments {
     /// Hosts for the ranks, with room for N ranks each (1 by default). Write an IPv6 address in
-    /// brackets: `[::1]:4`. Ranks on several hosts need longshore's cargo feature `fabric`
+    /// brackets: `[::1]:4`. Ranks on several hosts need libfabric on each (see `longshore info`)
     #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', value_parser = hosts::host, group = "hosts")]
     host: Vec<launcher::Host>,
     /// File with a host on each line, NAME, NAME:N or NAME slots=N, instead of --host
@@ -103,6 +103,10 @@ pub struct Arguments {
     /// locations; implies --route message. With `fail`, finalize fails after any report
     #[arg(long, value_name = "report|fail", num_args = 0..=1, require_equals = true, default_missing_value = "report")]
     check: Option<Checking>,
+    /// Tells by which path the operations of each window go, by type, target and size, and why they
+    /// don't go by a faster one. Operations take longer then
+    #[arg(long)]
+    explain: bool,
     /// Counts operations, waits and frames of all ranks. A summary of a screen, the longest wait
     /// first, goes to standard error or to FILE at the end; FILE.json gets all counters as JSON
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
@@ -224,6 +228,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         adversary,
         progress,
         check,
+        explain,
         stats,
         trace,
         mut first,
@@ -260,7 +265,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         wraps,
         folder,
         placement: Placement { hosts, mapping, start, agent, binding },
-        settings: Settings { on_death, routes, adversary, progress, check },
+        settings: Settings { on_death, routes, adversary, progress, check, explain },
         output: Output { verbose, label, folder: output },
         recording: Recording { stats: stats.map(destination), trace },
         patience: Patience { timeout, watchdog, stacks: stacks.unwrap_or_default() },
@@ -398,9 +403,8 @@ fn variable(assignment: &OsStr) -> Result<(OsString, OsString), clap::Error> {
 }
 
 /// Accepts a libfabric provider that is available on this machine.
-#[cfg(feature = "fabric")]
 fn provider(name: &str) -> Result<String, String> {
-    let found = longshore_transport::fabric::providers();
+    let found = longshore_transport::fabric::find().map_err(|error| error.to_string())?.providers;
     match found.iter().any(|provider| provider == name) {
         true => Ok(name.to_owned()),
         false => Err(format!(
@@ -408,11 +412,6 @@ fn provider(name: &str) -> Result<String, String> {
             found.join(", ")
         )),
     }
-}
-
-#[cfg(not(feature = "fabric"))]
-fn provider(_: &str) -> Result<String, String> {
-    Err("this build has no libfabric: build it with the cargo feature `fabric`".to_owned())
 }
 
 /// The words of a command.

@@ -80,6 +80,30 @@ fn facts_are_printed_as_json() {
 }
 
 #[test]
+fn info_says_which_libfabric_there_is_or_what_to_do() {
+    let fabric = |environment: &[(&str, &str)]| -> serde_json::Value {
+        let told = longshore(&["info", "--json"], environment);
+        let facts: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+        facts["transports"]["fabric"].clone()
+    };
+    let nowhere = [("LONGSHORE_LIBFABRIC", "/nowhere/libfabric.so.1")];
+    let error = fabric(&nowhere)["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("/nowhere/libfabric.so.1") && error.contains("libfabric1"), "{error}");
+    let told = longshore(&["info"], &nowhere);
+    let text = String::from_utf8(told.stdout).unwrap();
+    assert!(told.status.success() && text.contains(&error), "{text}");
+
+    longshore_transport::needs_libfabric!();
+    let found = fabric(&[]);
+    let library = found["library"].as_str().unwrap();
+    assert!(std::path::Path::new(library).exists(), "{found}");
+    let providers = found["providers"].as_array().unwrap();
+    assert!(providers.contains(&"tcp".into()), "{found}");
+    let text = String::from_utf8(longshore(&["info"], &[]).stdout).unwrap();
+    assert!(text.contains(library), "{text}");
+}
+
+#[test]
 fn colours_can_be_forced_and_refused() {
     let words = ["inspect", "U1(S:2:c/1/0,d/1/8)"];
     let has_colours = |environment: &[(&str, &str)]| {

@@ -6,6 +6,8 @@
 mod binding;
 #[path = "run/deaths.rs"]
 mod deaths;
+#[path = "run/explained.rs"]
+mod explained;
 #[path = "run/hosts.rs"]
 mod hosts;
 #[path = "run/limits.rs"]
@@ -16,6 +18,8 @@ mod observed;
 mod output;
 #[path = "run/roles.rs"]
 mod roles;
+#[path = "run/room.rs"]
+mod room;
 #[path = "run/signals.rs"]
 mod signals;
 #[path = "run/small.rs"]
@@ -48,6 +52,8 @@ fn rank() {
         "circle" => return circle(),
         "stalls" => return stalls(),
         "conflict" => return conflict(),
+        "explained" => return explained::puts(),
+        "room" => return room::fill(),
         "fences" => return fences(),
         "greedy" => return greedy(),
         "talkative" => return talkative(),

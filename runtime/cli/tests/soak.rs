@@ -1,10 +1,10 @@
 //! Random jobs of random operations, checked against a sequential model of every window.
 //!
 //! LONGSHORE_SOAK_SECONDS is the duration (3 by default), LONGSHORE_SOAK_SEED the first seed. Every
-//! job prints its seed. Ranks emulate various architectures, use direct routes or messages, and may
-//! have an adversary; some jobs lose a rank by SIGKILL. No job may have a wrong byte, hang, leak
-//! descriptors or memory, or leave a process. A job with checking may have a report only if it has
-//! a planted conflict.
+//! job prints its seed. Ranks emulate various architectures, use direct routes or messages, may
+//! remember no operation, and may have an adversary; some jobs lose a rank by SIGKILL. No job may
+//! have a wrong byte, hang, leak descriptors or memory, or leave a process. A job with checking may
+//! have a report only if it has a planted conflict.
 //!
 //! The ranks are this test binary, whose test `rank` plays the job in SOAK. LONGSHORE_FOREIGN may
 //! name builds of it for other architectures, each after its emulator if it needs one; every other
@@ -30,6 +30,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use shipable::oracle::Random;
 use support::{HANG, reader, start, variable};
+
+/// Mappings of ended windows that a rank keeps for the next ones (transport's `RECENT`).
+const KEPT: usize = 8;
 
 /// The number of elements of each rank's window.
 const LEN: usize = 90;
@@ -395,7 +398,7 @@ impl Usage {
         let grown = self.descriptors > since.descriptors && !besieged && !falls()
             // The progress thread comes with the first window that needs it.
             || self.threads > since.threads + 1
-            || self.mappings > since.mappings
+            || self.mappings > since.mappings + KEPT
             || self.resident > since.resident + GROWTH && !translated
             || self.shared > since.shared + SHARED_GROWTH * pairs;
         assert!(!grown, "{since:?} grew to {self:?}");
@@ -516,6 +519,7 @@ fn soak(seed: u64) {
     if random.chance(4) {
         words.push("--check=fail".to_owned());
     }
+    let fast = if random.chance(3) { "off" } else { "on" };
     let windows = if size > 6 { 1 + random.index(3) } else { 1 + random.index(6) };
     let parts: Vec<(usize, Option<String>, &str)> = match real {
         false => vec![(size, (!like).then(|| archs.join(",")), &program)],
@@ -533,6 +537,7 @@ fn soak(seed: u64) {
         words.extend((number > 0).then(|| ":".to_owned()));
         words.extend(["-n".to_owned(), ranks.to_string()]);
         words.extend(["--env".to_owned(), format!("SOAK={seed} {windows}")]);
+        words.extend(["--env".to_owned(), format!("LONGSHORE_FAST={fast}")]);
         words.extend(archs.into_iter().flat_map(|archs| ["--arch".to_owned(), archs]));
         words.extend(command.split_whitespace().map(str::to_owned));
         words.extend(["--exact", "rank", "--nocapture", "-q"].map(str::to_owned));

@@ -14,8 +14,9 @@ use shipable::Element;
 
 use super::Communicator;
 use super::calls::{Call, Ongoing};
-use super::message::Side;
+use super::message::{Block, Blocks, Side, announced};
 use super::participants::finish;
+use crate::bytes::Bytes;
 use crate::check::order::Sample;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
@@ -62,15 +63,31 @@ impl Communicator {
         let participants = self.participants(at).rooted(root);
         let elements = data.resolve(self);
         if self.rank() == root as i32 {
-            let packed = elements.and_then(|all| self.pack_part(&all, 0, all.count));
-            let (bytes, failed) = self.seal(packed);
+            let mut long = None;
+            let (bytes, failed) = self.seal(elements.and_then(|all| {
+                let (bytes, announced) =
+                    self.block_message(Block::of(&all), || self.are_alike())?;
+                long = announced;
+                Ok(bytes)
+            }));
             participants.broadcast(bytes).await?;
+            if long.is_some() {
+                participants.spread(long).await?;
+            }
             return failed.map_or(Ok(()), Err);
         }
-        let bytes = participants.broadcast(Vec::new()).await?;
-        let all = elements?;
-        all.check_disjoint()?;
-        self.unpack_from(&all, 0, all.count, &bytes)
+        let bytes = participants.broadcast(Bytes::default()).await?;
+        let room = elements.and_then(|all| all.check_disjoint().map(|()| all));
+        let Some(found) = announced(&bytes) else {
+            let room = room?;
+            return self.unpack_from(&room, 0, room.count, &bytes);
+        };
+        let (held, failed) = match room.and_then(|room| self.long_room(Block::of(&room), found)) {
+            Ok(held) => (Some(held), None),
+            Err(error) => (None, Some(error)),
+        };
+        participants.spread(held).await?;
+        failed.map_or(Ok(()), Err)
     }
 
     /// Collects equal blocks of data from all ranks at `root`, in the order of ranks (MPI-5.0
@@ -187,10 +204,12 @@ impl Communicator {
         if self.is_inter() {
             return self.inter_allgather(at, data, room, ranges).await;
         }
-        let (mine, failed) = self.seal(self.packed_own(data, room, ranges));
-        let all = self.participants(at).allgather(mine).await?;
-        failed.map_or(Ok(()), Err)?;
-        self.unpack_blocks(room, ranges, &all)
+        let in_place = data.is_in_place();
+        let given = match in_place {
+            true => self.parts(room, ranges),
+            false => data.resolve(self).map(|all| Blocks::Each(vec![Some(all)])),
+        };
+        self.gather_memory(at, given, in_place, self.rooms(room, ranges)).await
     }
 
     /// Returns the elements of all ranks, in the order of ranks (MPI-5.0 section 6.7). Each rank
@@ -330,14 +349,9 @@ impl Communicator {
         (data, given): (Side<'_>, Option<&[Range<i64>]>),
         (room, taken): (Side<'_>, Option<&[Range<i64>]>),
     ) -> Result<()> {
-        let packed = match data.is_in_place() && !self.is_inter() {
-            true => self.pack_blocks(room, taken),
-            false => self.pack_blocks(data, given),
-        };
-        let (blocks, failed) = self.seal_blocks(packed);
-        let all = self.exchange_blocks(at, blocks).await?;
-        failed.map_or(Ok(()), Err)?;
-        self.unpack_blocks(room, taken, &all)
+        let in_place = data.is_in_place() && !self.is_inter();
+        let blocks = if in_place { self.parts(room, taken) } else { self.parts(data, given) };
+        self.exchange_memory(at, blocks, in_place, self.rooms(room, taken), Vec::new()).await
     }
 
     /// Lends the memory of a call to its body.

@@ -199,7 +199,7 @@ impl Communicator {
         let limit = self.longest_meeting();
         let encoded = mine.map(|mine| shipable::codec::encode(&mine, limit)).transpose();
         let participants = self.participants(self.current_call()).rooted(leader);
-        let told = participants.broadcast(encoded.map_err(wrong)?.unwrap_or_default());
+        let told = participants.broadcast(encoded.map_err(wrong)?.unwrap_or_default().into());
         Ok(shipable::codec::decode(&finish(told)?, limit).map_err(wrong)?)
     }
 

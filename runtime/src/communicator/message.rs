@@ -8,17 +8,32 @@
 
 use std::ops::Range;
 
+use shipable::SharedProgram;
+
 use super::Communicator;
-use super::participants::told;
+use super::participants::{Sent, told};
+use crate::bytes::Bytes;
+use crate::engine::{Landing, Source};
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::group::Group;
-use crate::memory::Span;
+use crate::memory::{Lease, Span, Typed};
 use crate::origin::{Elementwise, What};
 use crate::sequence::{Items, MATCH};
 
 /// Bytes before the packed data: a 0, and the hash of the data's signature.
 pub(super) const HEAD: usize = 17;
 const FAILED: usize = 6;
+
+/// The first byte of the announcement of a block, which the hash of its signature and its length
+/// follow.
+const ANNOUNCED: u8 = 2;
+const ANNOUNCEMENT: usize = HEAD + 8;
+
+/// Bytes of the longest block that the messages of an algorithm carry. Longer blocks are announced
+/// in them, and then go from memory to memory: an announcement costs a message, and a block on its
+/// way through other ranks two copies for each of them (docs/tuning.md, "Long blocks of collective
+/// calls").
+const SHORT: u64 = 32 << 10;
 
 /// The memory of one side of a call, and the elements there.
 #[derive(Clone, Copy)]
@@ -39,7 +54,7 @@ impl Side<'_> {
 
 impl Communicator {
     /// All of a rank's data, packed into a message.
-    pub(super) fn packed_whole(&self, data: Side<'_>) -> Result<Vec<u8>> {
+    pub(super) fn packed_whole(&self, data: Side<'_>) -> Result<Bytes> {
         let all = data.resolve(self)?;
         self.pack_part(&all, 0, all.count)
     }
@@ -67,7 +82,7 @@ impl Communicator {
         data: Side<'_>,
         room: Side<'_>,
         ranges: Option<&[Range<i64>]>,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Bytes> {
         if !data.is_in_place() {
             return self.packed_whole(data);
         }
@@ -81,33 +96,24 @@ impl Communicator {
         &self,
         data: Side<'_>,
         ranges: Option<&[Range<i64>]>,
-    ) -> Result<Vec<Vec<u8>>> {
+    ) -> Result<Vec<Bytes>> {
         let all = data.resolve(self)?;
         let blocks = self.blocks(all.count, ranges)?.into_iter();
         blocks.map(|block| self.pack_part(&all, block.start, block.end - block.start)).collect()
     }
 
-    /// The messages of packed blocks. If packing failed, each of them is the error.
-    pub(super) fn seal_blocks(
-        &self,
-        packed: Result<Vec<Vec<u8>>>,
-    ) -> (Vec<Vec<u8>>, Option<Error>) {
-        match packed {
-            Ok(blocks) => (blocks, None),
-            Err(error) => {
-                let (bytes, failed) = self.seal(Err(error));
-                (vec![bytes; self.peers().size() as usize], failed)
-            }
-        }
+    /// The blocks of a side, one for each rank.
+    pub(super) fn parts(&self, side: Side<'_>, ranges: Option<&[Range<i64>]>) -> Result<Blocks> {
+        let all = side.resolve(self)?;
+        let places = self.blocks(all.count, ranges)?;
+        Ok(Blocks::Of(all, places))
     }
 
-    /// Unpacks all blocks that can be unpacked. Returns the first error.
-    pub(super) fn unpack_blocks(
-        &self,
-        room: Side<'_>,
-        ranges: Option<&[Range<i64>]>,
-        blocks: &[Vec<u8>],
-    ) -> Result<()> {
+    /// The blocks of a room, one for each rank.
+    ///
+    /// # Errors
+    /// Also if blocks overlap themselves.
+    pub(super) fn rooms(&self, room: Side<'_>, ranges: Option<&[Range<i64>]>) -> Result<Blocks> {
         let all = room.resolve(self)?;
         let places = self.blocks(all.count, ranges)?;
         // Elements between the ranges of a call may overlap those in them: a type of C often has an
@@ -119,10 +125,81 @@ impl Communicator {
                 all.check_disjoint_of(longest.unwrap_or(0))?;
             }
         }
-        let unpack = |(place, bytes): (&Range<u64>, &Vec<u8>)| {
-            self.unpack_from(&all, place.start, place.end - place.start, bytes)
+        Ok(Blocks::Of(all, places))
+    }
+
+    /// The message of a block: its data, or its announcement if it is long and `may_announce`. Such
+    /// a block is returned as well.
+    pub(super) fn block_message(
+        &self,
+        block: Block<'_>,
+        may_announce: impl FnOnce() -> bool,
+    ) -> Result<(Bytes, Option<Long>)> {
+        let size = self.packed_size(block.all, block.count)?;
+        if size <= SHORT || !may_announce() {
+            return Ok((self.pack_sized(block, size)?, None));
+        }
+        let long = self.long(block)?;
+        let mut bytes = Bytes::with_room(ANNOUNCEMENT)?;
+        bytes.extend(&[ANNOUNCED])?;
+        bytes.extend(&block.all.signature(block.count)?.to_le_bytes())?;
+        bytes.extend(&long.length.to_le_bytes())?;
+        Ok((bytes, Some(long)))
+    }
+
+    fn long(&self, block: Block<'_>) -> Result<Long> {
+        let program = block.all.datatype.program(&self.process().me().architecture)?;
+        let length = program.stream_length(block.count)?;
+        Ok(Long { program, count: block.count, span: block.all.part(block.first)?, length })
+    }
+
+    /// The room for a block that was announced with this signature and length.
+    pub(super) fn long_room(
+        &self,
+        room: Block<'_>,
+        (signature, length): (u128, u64),
+    ) -> Result<Long> {
+        self.check_match(room.all, room.count, signature, length)?;
+        self.long(room)
+    }
+
+    /// Copies an announced block from this rank's memory to this rank's memory.
+    pub(super) fn copy_block(&self, from: Block<'_>, to: Block<'_>) -> Result<()> {
+        let signature = from.all.signature(from.count)?;
+        if signature != to.all.signature(to.count)? {
+            // Of another type, if only the length has to match.
+            let packed = self.pack_part(from.all, from.first, from.count)?;
+            return self.unpack_block(to, &packed);
+        }
+        let (source, target) = (self.long(from)?, self.long(to)?);
+        Span::copy(source.typed(), target.typed(), true).map_err(conversion)
+    }
+
+    /// The messages of packed blocks. If packing failed, each of them is the error.
+    pub(super) fn seal_blocks(&self, packed: Result<Vec<Bytes>>) -> (Vec<Bytes>, Option<Error>) {
+        match packed {
+            Ok(blocks) => (blocks, None),
+            Err(error) => {
+                let size = self.peers().size() as usize;
+                let (bytes, failed) = self.seal(Err(error));
+                ((0..size).map(|_| bytes.to_vec().into()).collect(), failed)
+            }
+        }
+    }
+
+    /// Unpacks all blocks that can be unpacked. Returns the first error.
+    pub(super) fn unpack_blocks(
+        &self,
+        room: Side<'_>,
+        ranges: Option<&[Range<i64>]>,
+        blocks: &[Bytes],
+    ) -> Result<()> {
+        let rooms = self.rooms(room, ranges)?;
+        let unpack = |(rank, bytes): (usize, &Bytes)| match rooms.at(rank) {
+            Some(room) => self.unpack_block(room, bytes),
+            None => Ok(()),
         };
-        let outcomes: Vec<_> = places.iter().zip(blocks).map(unpack).collect();
+        let outcomes: Vec<_> = blocks.iter().enumerate().map(unpack).collect();
         outcomes.into_iter().collect()
     }
 
@@ -165,11 +242,16 @@ impl Communicator {
     }
 
     /// Packs `count` elements from `first` on, after the header.
-    pub(super) fn pack_part(&self, all: &Elementwise, first: u64, count: u64) -> Result<Vec<u8>> {
-        let (committed, representation) = (all.datatype.committed(), self.packed_representation());
+    pub(super) fn pack_part(&self, all: &Elementwise, first: u64, count: u64) -> Result<Bytes> {
         let size = self.packed_size(all, count)?;
-        let mut bytes = room_for(size, HEAD)?;
-        bytes.resize(HEAD + size as usize, 0);
+        self.pack_sized(Block { all, first, count }, size)
+    }
+
+    /// Packs a block of `size` bytes.
+    fn pack_sized(&self, Block { all, first, count }: Block<'_>, size: u64) -> Result<Bytes> {
+        let (committed, representation) = (all.datatype.committed(), self.packed_representation());
+        let mut bytes = Bytes::stale(whole_length(size)?)?;
+        bytes[0] = 0;
         bytes[1..HEAD].copy_from_slice(&all.signature(count)?.to_le_bytes());
         let from = all.part(first)?;
         from.pack_to(committed, count, &mut bytes[HEAD..], &mut 0, representation)
@@ -182,6 +264,11 @@ impl Communicator {
         Ok(all.datatype.committed().pack_size(count, self.packed_representation())?)
     }
 
+    /// Unpacks a message into a block.
+    pub(super) fn unpack_block(&self, room: Block<'_>, bytes: &[u8]) -> Result<()> {
+        self.unpack_from(room.all, room.first, room.count, bytes)
+    }
+
     /// Unpacks a message into `count` elements from `first` on.
     pub(super) fn unpack_from(
         &self,
@@ -191,24 +278,36 @@ impl Communicator {
         bytes: &[u8],
     ) -> Result<()> {
         let (found, data) = open(bytes)?;
-        let same = found == all.signature(count)?
-            || self.matches_by_length() && data.len() as u64 == self.packed_size(all, count)?;
-        if !same {
-            let datatype = &*all.datatype;
-            return Err(ErrorKind::Signature {
-                origin: format!("{} bytes of other types or another count", data.len()),
-                target: Items { count, form: datatype.form(), text: datatype }.to_string(),
-                remedy: MATCH.to_owned(),
-            }
-            .into());
-        }
+        self.check_match(all, count, found, data.len() as u64)?;
         let to = all.part(first)?;
         to.unpack_from(all.datatype.committed(), count, data, &mut 0, self.packed_representation())
             .map_err(conversion)
     }
 
+    /// Checks that packed data of this signature and length match so many elements.
+    fn check_match(
+        &self,
+        all: &Elementwise,
+        count: u64,
+        signature: u128,
+        length: u64,
+    ) -> Result<()> {
+        if signature == all.signature(count)?
+            || self.matches_by_length() && length == self.packed_size(all, count)?
+        {
+            return Ok(());
+        }
+        let datatype = &*all.datatype;
+        Err(ErrorKind::Signature {
+            origin: format!("{length} bytes of other types or another count"),
+            target: Items { count, form: datatype.form(), text: datatype }.to_string(),
+            remedy: MATCH.to_owned(),
+        }
+        .into())
+    }
+
     /// The message of an outcome, and this rank's error if it is one.
-    pub(super) fn seal(&self, packed: Result<Vec<u8>>) -> (Vec<u8>, Option<Error>) {
+    pub(super) fn seal(&self, packed: Result<Bytes>) -> (Bytes, Option<Error>) {
         match packed {
             Ok(bytes) => (bytes, None),
             Err(error) => {
@@ -217,21 +316,98 @@ impl Communicator {
                 bytes.extend(self.process().me().rank.to_le_bytes());
                 bytes.push(class);
                 bytes.extend(text.into_bytes());
-                (bytes, Some(error))
+                (bytes.into(), Some(error))
             }
         }
     }
 }
 
-/// An empty vector for `size` bytes after a head.
+/// The blocks of one side of a call, one for each rank.
+pub(super) enum Blocks {
+    /// Ranges of elements in one memory.
+    Of(Elementwise, Vec<Range<u64>>),
+    /// Blocks that have a memory of their own; `None` for one that the call can't use.
+    Each(Vec<Option<Elementwise>>),
+}
+
+impl Blocks {
+    /// A rank's block.
+    pub(super) fn at(&self, rank: usize) -> Option<Block<'_>> {
+        match self {
+            Blocks::Of(all, places) => {
+                let place = places.get(rank)?;
+                Some(Block { all, first: place.start, count: place.end - place.start })
+            }
+            Blocks::Each(each) => each.get(rank)?.as_ref().map(Block::of),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Blocks::Of(_, places) => places.len(),
+            Blocks::Each(each) => each.len(),
+        }
+    }
+}
+
+/// Some of the elements of a memory.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    all: &'a Elementwise,
+    first: u64,
+    count: u64,
+}
+
+impl Block<'_> {
+    /// All elements of a memory.
+    pub(super) fn of(all: &Elementwise) -> Block<'_> {
+        Block { all, first: 0, count: all.count }
+    }
+}
+
+/// A block that goes from memory to memory, as its sender or its receiver holds it.
+pub(super) struct Long {
+    program: SharedProgram,
+    count: u64,
+    span: Span,
+    length: u64,
+}
+
+impl Long {
+    /// The block as the data of a message to a process. Its memory is used until the message has
+    /// gone.
+    pub(super) fn sent_to(&self, to: u32) -> Sent {
+        let Long { program, count, span, length } = self;
+        let (program, lease) = (program.clone(), Lease::lent(*span));
+        Sent { to, length: *length, source: Source::Typed { program, count: *count, lease } }
+    }
+
+    fn typed(&self) -> Typed<'_> {
+        Typed { program: &self.program, count: self.count, span: self.span }
+    }
+
+    /// The room of the block. It is used until the message is here.
+    pub(super) fn landing(&self) -> Landing {
+        let (program, lease) = (self.program.clone(), Lease::lent(self.span));
+        Landing::Agreed { program, count: self.count, lease }
+    }
+}
+
+/// The signature hash and the length of an announced block; `None` for other messages.
+pub(super) fn announced(bytes: &[u8]) -> Option<(u128, u64)> {
+    let (kind, rest) = bytes.split_first()?;
+    let (signature, length) = rest.split_first_chunk()?;
+    let length = u64::from_le_bytes(length.try_into().ok()?);
+    (*kind == ANNOUNCED).then_some((u128::from_le_bytes(*signature), length))
+}
+
+/// The length of a message of `size` packed bytes.
 ///
 /// # Errors
-/// NO_MEM if there isn't enough memory.
-pub(super) fn room_for(size: u64, head: usize) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let length = usize::try_from(size).ok().and_then(|size| size.checked_add(head));
-    let has_room = length.is_some_and(|length| bytes.try_reserve_exact(length).is_ok());
-    if has_room { Ok(bytes) } else { Err(ErrorKind::NoMemory(size).into()) }
+/// NO_MEM if no memory is that large.
+pub(super) fn whole_length(size: u64) -> Result<usize> {
+    let length = usize::try_from(size).ok().and_then(|size| size.checked_add(HEAD));
+    Ok(length.ok_or(ErrorKind::NoMemory(size))?)
 }
 
 /// The signature hash and data of another rank's message, or its error.

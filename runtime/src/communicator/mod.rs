@@ -5,6 +5,7 @@
 
 mod agreement;
 mod announce;
+mod blocks;
 mod calls;
 mod collective;
 mod create;
@@ -23,6 +24,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use shipable::Architecture;
 
+use crate::bytes::Bytes;
 use crate::check::Caller;
 use crate::engine::{Channel, Context};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -95,8 +97,9 @@ struct Shared {
     inter: Option<Inter>,
     /// The barrier of the ranks; made at its first use.
     meeting: OnceLock<Meeting>,
-    /// The representation of packed buffers; determined at its first use.
-    packed: OnceLock<Architecture>,
+    /// The representation of packed buffers, if that isn't this process's; determined at its first
+    /// use.
+    packed: OnceLock<Option<Architecture>>,
     card: Card,
     calls: Mutex<Calls>,
     /// The announcements of calls, under `--check`.
@@ -298,7 +301,7 @@ impl Communicator {
         })
     }
 
-    pub(crate) fn packed(&self) -> &OnceLock<Architecture> {
+    pub(crate) fn packed(&self) -> &OnceLock<Option<Architecture>> {
         &self.shared.packed
     }
 
@@ -356,7 +359,7 @@ impl Communicator {
                     false => self.meet(self.meeting()?)?,
                     true => {
                         let all = self.participants(self.current_call());
-                        finish(all.allgather(Vec::new())).map(drop)?;
+                        finish(all.allgather(Bytes::default())).map(drop)?;
                     }
                 }
                 if ends {

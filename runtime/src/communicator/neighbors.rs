@@ -4,12 +4,15 @@
 //! source and sends to each destination. The lists are arguments here, since only MPI's interface
 //! in C keeps them with a communicator.
 
+use std::sync::Arc;
+
 use super::Communicator;
 use super::calls::{Call, Ongoing};
 use super::message::Side;
 use super::nonblocking::{Collective, sides};
 use super::participants::finish;
 use super::varying::lent;
+use crate::bytes::Bytes;
 use crate::error::{ErrorKind, Result};
 use crate::given::Given;
 use crate::job::Activity;
@@ -121,7 +124,7 @@ impl Communicator {
         };
         let (refusal, mut failed) = match wrong {
             Some(error) => self.seal(Err(error)),
-            None => (Vec::new(), None),
+            None => (Bytes::default(), None),
         };
         let is_wrong = failed.is_some();
         let mut sent = Vec::new();
@@ -132,11 +135,11 @@ impl Communicator {
             }
             let Ok(Some(to)) = self.member(*to) else { continue };
             let (bytes, error) = match is_wrong {
-                true => (refusal.clone(), None),
+                true => (refusal.to_vec().into(), None),
                 false => self.seal(self.packed_whole(given[at])),
             };
             failed = failed.or(error);
-            sent.push((to, bytes.into()));
+            sent.push((to, Arc::new(bytes)));
         }
         let from_ranks: Vec<u32> = from.iter().copied().flatten().collect();
         let heard = self.participants(at).exchange_all(sent.into_iter(), &from_ranks).await?;

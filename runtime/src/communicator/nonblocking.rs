@@ -14,6 +14,7 @@ use std::sync::Arc;
 use super::Communicator;
 use super::calls::{Call, Ongoing};
 use super::message::Side;
+use crate::bytes::Bytes;
 use crate::error::{ErrorKind, Result};
 use crate::given::{Given, Taken};
 use crate::job::Activity;
@@ -171,7 +172,8 @@ impl Communicator {
     #[doc(alias = "MPI_Ibarrier")]
     pub fn ibarrier(&self) -> Result<Collective<()>> {
         self.start("ibarrier", Call::new("barrier"), |own, at| {
-            let steps = async move { own.participants(at).allgather(Vec::new()).await.map(drop) };
+            let steps =
+                async move { own.participants(at).allgather(Bytes::default()).await.map(drop) };
             Ok((steps, || Some(())))
         })
     }

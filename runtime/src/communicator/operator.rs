@@ -10,6 +10,7 @@ use shipable::reduce::Op;
 
 use super::Communicator;
 use super::message::{HEAD, Side};
+use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::memory::{Scope, Span, zeroed};
 use crate::origin::{Destination, Elementwise, Origin};
@@ -175,7 +176,7 @@ impl<'f> UserOp<'f> {
         of: (&Arc<Compiled>, u64),
         low: &[u8],
         high: &[u8],
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Bytes> {
         self.fold.combine(communicator, of, low, high)
     }
 }
@@ -196,7 +197,7 @@ trait Fold {
         of: (&Arc<Compiled>, u64),
         low: &[u8],
         high: &[u8],
-    ) -> Result<Vec<u8>>;
+    ) -> Result<Bytes>;
 }
 
 struct OnElements<T, F> {
@@ -251,7 +252,7 @@ impl<T: Element, F: Fn(&[T], &mut [T])> Fold for OnElements<T, F> {
         _: (&Arc<Compiled>, u64),
         low: &[u8],
         high: &[u8],
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Bytes> {
         let left = self.unpacked(communicator, low)?;
         let mut right = self.unpacked(communicator, high)?;
         (self.combine)(&left, &mut right);
@@ -277,7 +278,7 @@ impl<F: Fn(*const u8, *mut u8, i64)> Fold for OnMemory<F> {
         (datatype, count): (&Arc<Compiled>, u64),
         low: &[u8],
         high: &[u8],
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Bytes> {
         let mut left = Operands::new(datatype, count)?;
         let mut right = Operands::new(datatype, count)?;
         let (left, right) = (left.elements(datatype, count), right.elements(datatype, count));

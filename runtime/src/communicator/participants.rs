@@ -5,6 +5,7 @@
 //! polled ([`finish`]). The steps of a call with a request return instead, and are polled again by
 //! later calls of the rank ([`Process::advance`]).
 
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use serde::de::DeserializeOwned;
 use super::Communicator;
 use super::calls::{Call, Ongoing};
 use crate::barrier::Barrier;
+use crate::bytes::Bytes;
 use crate::engine::{
     Channel, Delivery, Engine, Landing, Message, Pattern, Sender, Source, State, Venue,
 };
@@ -54,8 +56,55 @@ pub(super) fn finish<R>(steps: impl Future<Output = Result<R>>) -> Result<R> {
 /// Offset and length of a communicator's barrier, or the class and text of rank 0's error.
 type BarrierMemory = Result<(u64, u64), (u8, String)>;
 
-/// The receiver of a message, and its number for [`finish_send`](Participants::finish_send).
-type Sending = (u32, Result<Option<u64>>);
+/// A message of an exchange.
+pub(super) struct Sent {
+    /// The process that gets it.
+    pub to: u32,
+    pub length: u64,
+    pub source: Source,
+}
+
+impl Sent {
+    pub(super) fn of(to: u32, bytes: Arc<Bytes>) -> Sent {
+        Sent { to, length: bytes.len() as u64, source: Source::Kept(bytes) }
+    }
+}
+
+/// The messages of an exchange that haven't ended. When dropped, lets go of their memory.
+struct Underway<'a> {
+    process: &'a Process,
+    /// The receivers and numbers of sends, and whether each owns its bytes.
+    sending: VecDeque<(u32, u64, bool)>,
+    /// The senders and numbers of receives.
+    receiving: VecDeque<(u32, u64)>,
+    /// The first error of a send that didn't start.
+    failed: Option<Error>,
+}
+
+impl<'a> Underway<'a> {
+    fn of(process: &'a Process) -> Underway<'a> {
+        let (sending, receiving) = (VecDeque::new(), VecDeque::new());
+        Underway { process, sending, receiving, failed: None }
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        if self.sending.is_empty() && self.receiving.is_empty() {
+            return;
+        }
+        let mut engine = self.process.engine();
+        let state = engine.state();
+        for (_, number, is_kept) in &self.sending {
+            match is_kept {
+                // The peer may still need the message.
+                true => state.forget_send(*number),
+                false => state.abandon(*number),
+            }
+        }
+        self.receiving.iter().for_each(|(_, number)| state.abandon(*number));
+    }
+}
 
 impl<'a> Participants<'a> {
     /// The ranks of a group to which this process belongs as `rank`. All of them must use the same
@@ -76,7 +125,7 @@ impl<'a> Participants<'a> {
     /// 1. Before step k, each rank holds the strings of `held = 2^k` ranks, from its own upward.
     /// 2. It sends those that are missing there to the rank `held` before it, and receives from the
     ///    rank `held` after it.
-    pub(super) async fn allgather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+    pub(super) async fn allgather(&self, mine: Bytes) -> Result<Vec<Bytes>> {
         let size = self.group.size() as u32;
         let mut all = vec![mine];
         while (all.len() as u32) < size {
@@ -84,7 +133,7 @@ impl<'a> Participants<'a> {
             let wanted = held.min(size - held);
             let to = self.group.process((self.rank + size - held) % size);
             let from = self.group.process((self.rank + held) % size);
-            let sent = join(&all[..wanted as usize]);
+            let sent = join(&all[..wanted as usize])?;
             let heard = self.exchange(Some((to, sent)), Some(from)).await?;
             all.extend(self.split_received(&heard, wanted as usize, from)?);
         }
@@ -110,8 +159,8 @@ impl<'a> Participants<'a> {
         let me = self.process.me().rank;
         let encoded = shipable::codec::encode(mine, limit);
         let encoded = encoded.map_err(|error| protocol(me, &error.to_string()))?;
-        let all = self.allgather(encoded).await?;
-        let decode = |(rank, bytes): (u32, &Vec<u8>)| {
+        let all = self.allgather(encoded.into()).await?;
+        let decode = |(rank, bytes): (u32, &Bytes)| {
             let decoded = shipable::codec::decode(bytes, limit);
             decoded.map_err(|error| protocol(self.group.process(rank), &error.to_string()))
         };
@@ -128,17 +177,17 @@ impl<'a> Participants<'a> {
     }
 
     /// This rank's position in the tree, counted from the root.
-    fn position(&self) -> u32 {
+    pub(super) fn position(&self) -> u32 {
         (self.rank + self.size() - self.root) % self.size()
     }
 
-    fn process_at(&self, position: u32) -> u32 {
+    pub(super) fn process_at(&self, position: u32) -> u32 {
         self.group.process((position + self.root) % self.size())
     }
 
     /// The children of a position in the binomial tree: each sets one bit below the position's
     /// lowest set bit. Returns these bits, the highest first.
-    fn children(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn children(&self) -> impl Iterator<Item = u32> {
         let (position, size) = (self.position(), self.size());
         let lowest = match position {
             0 => size.next_power_of_two(),
@@ -149,22 +198,21 @@ impl<'a> Participants<'a> {
     }
 
     /// The process of the parent; `None` at the root.
-    fn parent(&self) -> Option<u32> {
+    pub(super) fn parent(&self) -> Option<u32> {
         let position = self.position();
         (position != 0).then(|| self.process_at(position & (position - 1)))
     }
 
     /// Returns the root's bytes at all ranks, by a binomial tree.
-    pub(super) async fn broadcast(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
-        let bytes = match self.parent() {
+    pub(super) async fn broadcast(&self, mine: Bytes) -> Result<Arc<Bytes>> {
+        let bytes = Arc::new(match self.parent() {
             Some(parent) => self.exchange(None, Some(parent)).await?,
             None => mine,
-        };
+        });
         let children: Vec<u32> =
             self.children().map(|bit| self.process_at(self.position() + bit)).collect();
         if !children.is_empty() {
             // All at once, so that a slow one delays no other.
-            let bytes: Arc<[u8]> = Arc::from(&bytes[..]);
             self.exchange_all(children.iter().map(|to| (*to, bytes.clone())), &[]).await?;
         }
         Ok(bytes)
@@ -175,9 +223,9 @@ impl<'a> Participants<'a> {
     /// child first.
     pub(super) async fn fold(
         &self,
-        mine: Vec<u8>,
-        mut combine: impl FnMut(Vec<u8>, Vec<u8>, u32) -> Result<Vec<u8>>,
-    ) -> Result<Option<Vec<u8>>> {
+        mine: Bytes,
+        mut combine: impl FnMut(Bytes, Bytes, u32) -> Result<Bytes>,
+    ) -> Result<Option<Bytes>> {
         let mut held = mine;
         let children: Vec<_> = self.children().collect();
         for bit in children.into_iter().rev() {
@@ -192,12 +240,12 @@ impl<'a> Participants<'a> {
     }
 
     /// Returns the byte strings of all ranks at the root, by rank, and `None` at the other ranks.
-    pub(super) async fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
-        let together = |mut held: Vec<u8>, heard: Vec<u8>, _| {
-            held.extend(heard);
+    pub(super) async fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Bytes>>> {
+        let together = |mut held: Bytes, heard: Bytes, _| {
+            held.extend(&heard)?;
             Ok(held)
         };
-        let Some(joined) = self.fold(join(&[mine]), together).await? else { return Ok(None) };
+        let Some(joined) = self.fold(join(&[mine])?, together).await? else { return Ok(None) };
         let mut parts =
             self.split_received(&joined, self.size() as usize, self.group.process(self.root))?;
         parts.rotate_right(self.root as usize);
@@ -205,7 +253,7 @@ impl<'a> Participants<'a> {
     }
 
     /// Returns this rank's string of `parts`, which the root passes by rank.
-    pub(super) async fn scatter(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<u8>> {
+    pub(super) async fn scatter(&self, mut parts: Vec<Bytes>) -> Result<Bytes> {
         match self.parent() {
             // A subtree has as many positions as the lowest set bit of its root's.
             Some(parent) => {
@@ -217,7 +265,7 @@ impl<'a> Participants<'a> {
             None => parts.rotate_left(self.root as usize),
         }
         for bit in self.children() {
-            let theirs = join(&parts.split_off(bit as usize));
+            let theirs = join(&parts.split_off(bit as usize))?;
             self.exchange(Some((self.process_at(self.position() + bit), theirs)), None).await?;
         }
         Ok(parts.pop().unwrap_or_default())
@@ -230,7 +278,7 @@ impl<'a> Participants<'a> {
     /// 2. In step k, all parts j with bit k set go to the rank 2^k after this one, and remain part
     ///    j there.
     /// 3. At the end, part j is from the rank j before this one.
-    pub(super) async fn alltoall(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    pub(super) async fn alltoall(&self, mut parts: Vec<Bytes>) -> Result<Vec<Bytes>> {
         let size = self.size();
         parts.rotate_left(self.rank as usize);
         let mut bit = 1;
@@ -240,7 +288,7 @@ impl<'a> Participants<'a> {
                 moving.iter().map(|&part| std::mem::take(&mut parts[part as usize])).collect();
             let to = self.group.process((self.rank + bit) % size);
             let from = self.group.process((self.rank + size - bit) % size);
-            let heard = self.exchange(Some((to, join(&sent))), Some(from)).await?;
+            let heard = self.exchange(Some((to, join(&sent)?)), Some(from)).await?;
             let heard = self.split_received(&heard, moving.len(), from)?;
             moving.into_iter().zip(heard).for_each(|(part, heard)| parts[part as usize] = heard);
             bit <<= 1;
@@ -251,49 +299,50 @@ impl<'a> Participants<'a> {
     }
 
     /// Prefix combination in steps of doubling distance. `combine` gets the bytes of the ranks
-    /// before those held, then the bytes held. Its result goes to the ranks after this one.
+    /// before those held, then the bytes held. Its result goes to the ranks after this one, and the
+    /// last one is returned.
     pub(super) async fn scan(
         &self,
-        mine: Vec<u8>,
-        mut combine: impl FnMut(Vec<u8>, &[u8]) -> Result<Vec<u8>>,
-    ) -> Result<()> {
-        let (size, mut held, mut step) = (self.size(), mine, 1);
+        mine: Bytes,
+        mut combine: impl FnMut(Bytes, &[u8]) -> Result<Bytes>,
+    ) -> Result<Arc<Bytes>> {
+        let (size, mut held, mut step) = (self.size(), Arc::new(mine), 1);
         while step < size {
             let to = self.rank + step;
             let sent = (to < size).then(|| (self.group.process(to), held.clone()));
             let from = self.rank.checked_sub(step).map(|from| self.group.process(from));
-            let heard = self.exchange(sent, from).await?;
-            if from.is_some() {
-                held = combine(heard, &held)?;
+            let heard = self.exchange_all(sent.into_iter(), from.as_slice()).await?;
+            if let Some(heard) = heard.into_iter().next() {
+                held = Arc::new(combine(heard, &held)?);
             }
             step <<= 1;
         }
-        Ok(())
+        Ok(held)
     }
 
     /// Sends bytes from one rank to another. Returns them there, and an empty vector elsewhere.
-    pub(super) async fn pass(&self, from: u32, to: u32, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    pub(super) async fn pass(&self, from: u32, to: u32, bytes: Bytes) -> Result<Bytes> {
         match self.rank {
             rank if from == to && rank == from => Ok(bytes),
             rank if rank == from => {
                 self.exchange(Some((self.group.process(to), bytes)), None).await
             }
             rank if rank == to => self.exchange(None, Some(self.group.process(from))).await,
-            _ => Ok(Vec::new()),
+            _ => Ok(Bytes::default()),
         }
     }
 
-    fn split_received(&self, joined: &[u8], count: usize, from: u32) -> Result<Vec<Vec<u8>>> {
-        split(joined, count).ok_or_else(|| protocol(from, "what it passed on is cut short"))
+    fn split_received(&self, joined: &[u8], count: usize, from: u32) -> Result<Vec<Bytes>> {
+        split(joined, count)?.ok_or_else(|| protocol(from, "what it passed on is cut short"))
     }
 
     /// Sends to one process and receives from another.
     pub(super) async fn exchange(
         &self,
-        sent: Option<(u32, Vec<u8>)>,
+        sent: Option<(u32, Bytes)>,
         from: Option<u32>,
-    ) -> Result<Vec<u8>> {
-        let sent = sent.into_iter().map(|(to, bytes)| (to, bytes.into()));
+    ) -> Result<Bytes> {
+        let sent = sent.into_iter().map(|(to, bytes)| (to, Arc::new(bytes)));
         let heard = self.exchange_all(sent, from.as_slice()).await?;
         Ok(heard.into_iter().next().unwrap_or_default())
     }
@@ -303,62 +352,68 @@ impl<'a> Participants<'a> {
     /// of the group dies.
     pub(super) async fn exchange_all(
         &self,
-        sent: impl Iterator<Item = (u32, Arc<[u8]>)>,
+        sent: impl Iterator<Item = (u32, Arc<Bytes>)>,
         from: &[u32],
-    ) -> Result<Vec<Vec<u8>>> {
-        let (sending, receiving) = self.start_all(sent, from);
-        let mut outcome = Ok(());
-        for (to, number) in sending {
-            let sent = match number {
-                Ok(Some(number)) if outcome.is_ok() => self.finish_send(to, number).await,
-                Ok(Some(number)) => {
-                    self.process.engine().state().forget_send(number);
-                    Ok(())
-                }
-                Ok(None) => Ok(()),
-                Err(error) => Err(error),
-            };
-            outcome = outcome.and(sent);
-        }
-        let mut heard = Vec::with_capacity(from.len());
-        for (from, number) in from.iter().zip(receiving) {
-            if outcome.is_err() {
-                self.process.engine().state().abandon(number);
-                continue;
-            }
-            match self.finish_receive(*from, number).await {
-                Ok(bytes) => heard.push(bytes),
-                Err(error) => outcome = Err(error),
-            }
-        }
-        outcome.map(|()| heard)
+    ) -> Result<Vec<Bytes>> {
+        let sent = sent.map(|(to, bytes)| Sent::of(to, bytes));
+        self.transfer(sent, from.iter().map(|from| (*from, Landing::Bytes))).await
     }
 
-    /// Starts the receives and the sends of an exchange. Returns their numbers.
+    /// Sends messages, and receives one from each of the processes in `rooms`, where it lands.
+    /// Returns the strings of those that land as strings, and empty ones for the others. Memory of
+    /// the messages isn't used any more when it returns, or when it is dropped.
+    pub(super) async fn transfer(
+        &self,
+        sent: impl Iterator<Item = Sent>,
+        rooms: impl Iterator<Item = (u32, Landing)>,
+    ) -> Result<Vec<Bytes>> {
+        let mut underway = self.start_all(sent, rooms);
+        if let Some(error) = underway.failed.take() {
+            return Err(error);
+        }
+        while let Some((to, number, _)) = underway.sending.front() {
+            self.finish_send(*to, *number).await?;
+            underway.sending.pop_front();
+        }
+        let mut heard = Vec::with_capacity(underway.receiving.len());
+        while let Some((from, number)) = underway.receiving.front() {
+            heard.push(self.finish_receive(*from, *number).await?);
+            underway.receiving.pop_front();
+        }
+        Ok(heard)
+    }
+
+    /// Starts the receives and the sends of an exchange.
     fn start_all(
         &self,
-        sent: impl Iterator<Item = (u32, Arc<[u8]>)>,
-        from: &[u32],
-    ) -> (Vec<Sending>, Vec<u64>) {
+        sent: impl Iterator<Item = Sent>,
+        rooms: impl Iterator<Item = (u32, Landing)>,
+    ) -> Underway<'a> {
         let (context, tag) = (self.context, Some(self.tag));
+        let mut underway = Underway::of(self.process);
         let mut engine = self.process.engine();
-        let receive = |from: &u32| {
-            let pattern = Pattern { context, sender: Sender::One(*from), tag };
-            engine.state().start_receive(pattern, Landing::Bytes)
-        };
-        let receiving = from.iter().map(receive).collect();
-        let send = |(to, bytes)| (to, self.start_send(&mut engine, to, bytes));
-        let sending = sent.map(send).collect();
+        for (from, landing) in rooms {
+            let pattern = Pattern { context, sender: Sender::One(from), tag };
+            let number = engine.state().start_receive(pattern, landing);
+            underway.receiving.push_back((from, number));
+        }
+        for Sent { to, length, source } in sent {
+            let is_kept = matches!(source, Source::Kept(_));
+            match self.start_send(&mut engine, to, length, source) {
+                Ok(Some(number)) => underway.sending.push_back((to, number, is_kept)),
+                Ok(None) => {}
+                Err(error) => _ = underway.failed.get_or_insert(error),
+            }
+        }
         engine.progress();
-        (sending, receiving)
+        underway
     }
 
-    /// Waits for a message of the call. The number is invalid afterwards, even after an error.
-    async fn finish_receive(&self, from: u32, number: u64) -> Result<Vec<u8>> {
+    /// Waits for a message of the call.
+    async fn finish_receive(&self, from: u32, number: u64) -> Result<Bytes> {
         let from = Some(from);
         let received = self.wait(from, from, move |state| state.take_received(number)).await;
-        let Delivery { status, signature, bytes, .. } =
-            received.inspect_err(|_| self.process.engine().state().abandon(number))?;
+        let Delivery { status, signature, bytes, .. } = received?;
         match self.call {
             Some((communicator, call)) if signature != call.code() => {
                 Err(communicator.mismatch((status.source as u32, status.tag, signature)))
@@ -400,22 +455,27 @@ impl<'a> Participants<'a> {
 
     /// Starts to send. Returns a number for [`finish_send`](Participants::finish_send), or `None`
     /// if the message has gone already.
-    fn start_send(&self, engine: &mut Engine, to: u32, bytes: Arc<[u8]>) -> Result<Option<u64>> {
+    fn start_send(
+        &self,
+        engine: &mut Engine,
+        to: u32,
+        length: u64,
+        source: Source,
+    ) -> Result<Option<u64>> {
         let message = Message {
             context: self.context,
             tag: self.tag,
-            length: bytes.len() as u64,
+            length,
             signature: self.call.map_or(0, |(_, call)| call.code()),
-            source: Source::Bytes(bytes),
+            source,
             synchronous: false,
         };
         engine.start_send(to, message)
     }
 
-    /// Waits until the message has gone. The number is invalid afterwards, even after an error.
+    /// Waits until the message has gone.
     async fn finish_send(&self, to: u32, number: u64) -> Result<()> {
-        let sent = self.wait(Some(to), None, move |state| state.take_sent(number)).await;
-        sent.inspect_err(|_| self.process.engine().state().forget_send(number))
+        self.wait(Some(to), None, move |state| state.take_sent(number)).await
     }
 }
 
@@ -485,7 +545,7 @@ impl Communicator {
     /// broadcasts its location.
     pub(super) fn make_meeting(&self) -> Result<Meeting> {
         let process = self.process();
-        if !process.hosts().hold(self.group()) {
+        if !self.group().is_on_one(process.hosts()) {
             return Ok(Meeting::Messages(self.venue()));
         }
         let bytes = Barrier::bytes(self.size() as u32);
@@ -499,7 +559,7 @@ impl Communicator {
         let first = self.group().process(0);
         let wrong = |error: shipable::codec::CodecError| protocol(first, &error.to_string());
         let encoded = shipable::codec::encode(&memory, MAX_VALUE).map_err(wrong)?;
-        let told = finish(self.participants(self.current_call()).broadcast(encoded))?;
+        let told = finish(self.participants(self.current_call()).broadcast(encoded.into()))?;
         match shipable::codec::decode::<BarrierMemory>(&told, MAX_VALUE).map_err(wrong)? {
             Ok(range) => {
                 let barrier = process.barrier_at(Some(range), self.group(), self.rank() as u32);
@@ -532,26 +592,37 @@ fn protocol(peer: u32, what: &str) -> Error {
 }
 
 /// Concatenates byte strings, each after its length.
-fn join(parts: &[impl AsRef<[u8]>]) -> Vec<u8> {
-    let mut all = Vec::new();
-    for part in parts.iter().map(AsRef::as_ref) {
-        all.extend((part.len() as u64).to_le_bytes());
-        all.extend_from_slice(part);
+///
+/// # Errors
+/// NO_MEM if there isn't enough memory.
+fn join(parts: &[impl AsRef<[u8]>]) -> Result<Bytes> {
+    let parts = parts.iter().map(AsRef::as_ref);
+    let mut all = Bytes::with_room(parts.clone().map(|part| 8 + part.len()).sum())?;
+    for part in parts {
+        all.extend(&(part.len() as u64).to_le_bytes())?;
+        all.extend(part)?;
     }
-    all
+    Ok(all)
 }
 
 /// Splits the result of [`join`]. `None` unless it consists of exactly `count` strings.
-fn split(mut joined: &[u8], count: usize) -> Option<Vec<Vec<u8>>> {
+///
+/// # Errors
+/// NO_MEM if there isn't enough memory.
+fn split(mut joined: &[u8], count: usize) -> Result<Option<Vec<Bytes>>> {
     let mut parts = Vec::new();
     for _ in 0..count {
-        let (length, rest) = joined.split_first_chunk()?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-        let (part, rest) = rest.split_at_checked(length)?;
-        parts.push(part.to_vec());
+        let Some((part, rest)) = split_first(joined) else { return Ok(None) };
+        parts.push(Bytes::copy_of(part)?);
         joined = rest;
     }
-    joined.is_empty().then_some(parts)
+    Ok(joined.is_empty().then_some(parts))
+}
+
+/// The first of the strings that [`join`] concatenated, and the others.
+fn split_first(joined: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = joined.split_first_chunk()?;
+    rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)
 }
 
 #[cfg(test)]
@@ -561,10 +632,14 @@ mod tests {
     #[test]
     fn joined_strings_split_again() {
         let parts = vec![vec![1, 2], vec![], vec![3]];
-        let joined = join(&parts);
-        assert_eq!(split(&joined, 3), Some(parts));
-        assert_eq!(split(&joined, 2), None);
-        assert_eq!(split(&joined[..joined.len() - 1], 3), None);
-        assert_eq!(split(&u64::MAX.to_le_bytes(), 1), None);
+        let joined = join(&parts).unwrap();
+        let again = |joined: &[u8], count| {
+            let parts = split(joined, count).unwrap()?;
+            Some(parts.iter().map(|part| part.to_vec()).collect::<Vec<_>>())
+        };
+        assert_eq!(again(&joined, 3), Some(parts));
+        assert_eq!(again(&joined, 2), None);
+        assert_eq!(again(&joined[..joined.len() - 1], 3), None);
+        assert_eq!(again(&u64::MAX.to_le_bytes(), 1), None);
     }
 }

@@ -17,9 +17,10 @@ use shipable::{View, ViewMut};
 
 use super::Communicator;
 use super::calls::{Call, Ongoing};
-use super::message::{HEAD, Side, open, room_for};
+use super::message::{HEAD, Side, open, whole_length};
 use super::operator::{Operator, UserOp};
 use super::participants::finish;
+use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::job::Activity;
 use crate::origin::{Destination, Elementwise, Origin, What};
@@ -221,18 +222,16 @@ impl Communicator {
     ) -> Result<()> {
         self.intra()?;
         let (combining, mine, failed) = self.operands(data, room, op);
-        let mut before: Option<Vec<u8>> = None;
-        let mut whole = mine.clone();
-        let combine = |heard: Vec<u8>, held: &[u8]| {
-            let nearer = before.take();
-            before = Some(match nearer {
+        let mut before: Option<Bytes> = None;
+        let combine = |heard: Bytes, held: &[u8]| {
+            let whole = self.combined(&combining, &heard, Bytes::copy_of(held)?)?;
+            before = Some(match before.take() {
                 Some(nearer) => self.combined(&combining, &heard, nearer)?,
-                None => heard.clone(),
+                None => heard,
             });
-            whole = self.combined(&combining, &heard, held.to_vec())?;
-            Ok(whole.clone())
+            Ok(whole)
         };
-        self.participants(at).scan(mine, combine).await?;
+        let whole = self.participants(at).scan(mine, combine).await?;
         failed.map_or(Ok(()), Err)?;
         match (inclusive, before) {
             (true, _) => self.unpack_whole(room, &whole),
@@ -335,12 +334,12 @@ impl Communicator {
             return self.inter_reduce_scatter(at, data, room, ranges, op).await;
         }
         let (combining, mine, failed) = self.operands(data, room, op);
-        let combine = |held: Vec<u8>, heard, _| self.combined(&combining, &held, heard);
+        let combine = |held: Bytes, heard, _| self.combined(&combining, &held, heard);
         let total = self.participants(at).fold(mine, combine).await?;
         let blocks = match (&total, &combining.all) {
             (None, _) => Ok(Vec::new()),
             // Without operands, the total is this rank's error.
-            (Some(total), None) => Ok(vec![total.clone(); self.size() as usize]),
+            (Some(total), None) => (0..self.size()).map(|_| Bytes::copy_of(total)).collect(),
             (Some(total), Some(all)) => self.blocks_of_total(total, all, ranges),
         };
         let (blocks, failed_here) = self.seal_blocks(blocks);
@@ -401,9 +400,9 @@ impl Communicator {
         data: Side<'_>,
         room: Side<'_>,
         op: Operator<'_>,
-    ) -> Result<(Vec<u8>, Option<Error>)> {
+    ) -> Result<(Bytes, Option<Error>)> {
         let (combining, mine, failed) = self.operands(data, room, op);
-        let combine = |held: Vec<u8>, heard, _| self.combined(&combining, &held, heard);
+        let combine = |held: Bytes, heard, _| self.combined(&combining, &held, heard);
         let total = self.participants(at).fold(mine, combine).await?;
         Ok((total.unwrap_or_default(), failed))
     }
@@ -414,7 +413,7 @@ impl Communicator {
         data: Side<'_>,
         room: Side<'_>,
         op: Operator<'o>,
-    ) -> (Combining<'o>, Vec<u8>, Option<Error>) {
+    ) -> (Combining<'o>, Bytes, Option<Error>) {
         let mut combining = Combining { by: Means::Nothing, all: None };
         let mut pack = || {
             let all = if data.is_in_place() { room } else { data }.resolve(self)?;
@@ -449,10 +448,10 @@ impl Communicator {
         &self,
         combining: &Combining<'_>,
         low: &[u8],
-        mut high: Vec<u8>,
-    ) -> Result<Vec<u8>> {
+        mut high: Bytes,
+    ) -> Result<Bytes> {
         let (left, right) = match (open(low), open(&high)) {
-            (Err(_), _) => return Ok(low.to_vec()),
+            (Err(_), _) => return Bytes::copy_of(low),
             (_, Err(_)) => return Ok(high),
             (Ok((left, _)), Ok((right, _))) => (left, right),
         };
@@ -483,17 +482,17 @@ impl Communicator {
         total: &[u8],
         (datatype, count): &(Arc<Compiled>, u64),
         ranges: Option<&[Range<i64>]>,
-    ) -> Result<Vec<Vec<u8>>> {
+    ) -> Result<Vec<Bytes>> {
         let (_, data) = open(total)?;
         let representation = self.packed_representation();
         let block = |range: Range<u64>| {
             let elements = range.end - range.start;
             let place = |elements| datatype.committed().pack_size(elements, representation);
             let (from, to) = (place(range.start)? as usize, place(range.end)? as usize);
-            let mut bytes = room_for((to - from) as u64, HEAD)?;
-            bytes.push(0);
-            bytes.extend(datatype.repeated(elements)?.to_le_bytes());
-            bytes.extend(&data[from..to]);
+            let mut bytes = Bytes::with_room(whole_length((to - from) as u64)?)?;
+            bytes.extend(&[0])?;
+            bytes.extend(&datatype.repeated(elements)?.to_le_bytes())?;
+            bytes.extend(&data[from..to])?;
             Ok(bytes)
         };
         let blocks = self.blocks_for(self.group(), *count, ranges)?;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::Communicator;
 use super::calls::{Call, Ongoing};
-use super::message::Side;
+use super::message::{Blocks, Side};
 use super::participants::finish;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
@@ -182,22 +182,25 @@ impl Communicator {
         taken: &[Side<'_>],
     ) -> Result<()> {
         let size = self.peers().size() as usize;
-        let packed = match (given.len(), taken.len()) {
+        let blocks = match (given.len(), taken.len()) {
             (a, b) if (a, b) == (size, size) => {
-                given.iter().map(|data| self.packed_whole(*data)).collect()
+                let each = given.iter().map(|data| data.resolve(self).map(Some));
+                each.collect::<Result<_>>().map(Blocks::Each)
             }
             (a, b) => {
                 let what = format!("{a} origins and {b} destinations for {size} ranks");
                 Err(ErrorKind::Ranges(what).into())
             }
         };
-        let (blocks, failed) = self.seal_blocks(packed);
-        let all = self.exchange_blocks(at, blocks).await?;
-        failed.map_or(Ok(()), Err)?;
-        // All that can be unpacked is, as in other calls.
-        let unpack = |(room, bytes): (&Side<'_>, &Vec<u8>)| self.unpack_whole(*room, bytes);
-        let outcomes: Vec<_> = taken.iter().zip(&all).map(unpack).collect();
-        outcomes.into_iter().collect()
+        let (mut rooms, mut outcomes) = (Vec::new(), Vec::new());
+        for room in taken {
+            let room = room.resolve(self).and_then(|all| all.check_disjoint().map(|()| all));
+            let (room, outcome) =
+                room.map_or_else(|error| (None, Err(error)), |all| (Some(all), Ok(())));
+            rooms.push(room);
+            outcomes.push(outcome);
+        }
+        self.exchange_memory(at, blocks, false, Ok(Blocks::Each(rooms)), outcomes).await
     }
 }
 

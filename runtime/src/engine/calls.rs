@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::program::Line;
 use crate::types::TargetType;
-use crate::wire::Founding;
+use crate::wire::{Founding, Header};
 
 /// The job and its ranks.
 impl State {
@@ -74,6 +74,12 @@ impl State {
     /// The representation in which a peer's messages travel.
     pub(crate) fn stream(&self, peer: u32) -> Architecture {
         self.peers.stream_or_own(peer)
+    }
+
+    /// The flag that is set once a call has left a frame in the outbox, to be read without the
+    /// engine's lock.
+    pub(crate) fn stranded(&self) -> Arc<AtomicBool> {
+        self.stranded.clone()
     }
 
     /// The flag that is set once a peer or a window is lost, to be read without the engine's lock.
@@ -370,6 +376,16 @@ impl State {
     ) -> Result<(Option<u64>, Outgoing)> {
         let State { messages, peers, notes, outbox, .. } = self;
         messages.start_send(peer, message, peers, notes, outbox)
+    }
+
+    /// The header of a message's only frame, if that may be sent before all others.
+    pub(super) fn at_once(&self, peer: u32, message: &Message) -> Option<Header> {
+        message.at_once(peer, &self.peers, &self.notes, &self.outbox)
+    }
+
+    /// Notes that a message was sent in one frame.
+    pub(super) fn sent_at_once(&mut self, peer: u32, message: &Message) {
+        message.spend(peer, &mut self.outbox);
     }
 
     /// Whether a short message has to wait for credit at its receiver.

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use shipable::Architecture;
 use zeroize::Zeroizing;
 
-use super::outbox::{CREDIT, Outbox, Outgoing, Purpose, Source};
+use super::outbox::{Outbox, Outgoing, Purpose, Source};
 use super::peers::Peers;
 use super::target::LONGEST_FORM;
 use crate::error::{Error, ErrorKind, Result};
@@ -54,7 +54,7 @@ impl Introductions {
             architecture: me.architecture.descriptor(),
             emulated: me.emulated,
             by_length: me.by_length,
-            room: CREDIT,
+            room: me.room,
             form_limit: LONGEST_FORM,
         };
         let introduced = self.introduce(me.rank, &mine, peers);
@@ -211,7 +211,9 @@ mod tests {
 
     use super::*;
     use crate::engine::{Engine, Me};
-    use crate::job::{Secret, copies};
+    use longshore_job::copies;
+
+    use crate::job::{ROOM, Secret};
     use crate::object::Names;
 
     #[test]
@@ -224,7 +226,8 @@ mod tests {
         let segment = Segment::create(SIZE).unwrap();
         let engine = |rank| {
             let architecture = Architecture::X86_64;
-            let me = Me { rank, size: SIZE, architecture, emulated: false, by_length: false };
+            let (emulated, by_length, room) = (false, false, ROOM);
+            let me = Me { rank, size: SIZE, architecture, emulated, by_length, room };
             let link = Box::new(ShmLink::new(segment.as_rank(rank).unwrap()).unwrap());
             let founding = (rank == 0).then_some(Founding { barrier: (0, 0), job: 1 });
             let proof = secret.bytes().to_vec().into();

@@ -57,6 +57,7 @@ mod target;
 mod tests;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use longshore_transport::Link;
 use zeroize::{Zeroize, Zeroizing};
@@ -129,6 +130,9 @@ pub(crate) struct State {
     poisoned: Poisoned,
     /// Whether a frame has arrived, since the last question, that is no answer.
     asked: bool,
+    /// Whether a call has left a frame in the outbox, for which the link had no room. The process
+    /// reads it without the engine's lock.
+    stranded: Arc<AtomicBool>,
 }
 
 impl Engine {
@@ -142,7 +146,7 @@ impl Engine {
         let state = State {
             peers: Peers::new(me),
             introductions: Introductions::new(secret, founding),
-            outbox: Outbox::new(me.size),
+            outbox: Outbox::new(me.size, me.room),
             notes: Notes::new(me.size),
             streams: Streams::default(),
             operations: Operations::default(),
@@ -154,6 +158,7 @@ impl Engine {
             meetings: Meetings::default(),
             poisoned: Poisoned::default(),
             asked: false,
+            stranded: Arc::default(),
         };
         Engine { state, link, tap: Tap::default(), mailbox: None }
     }
@@ -172,6 +177,12 @@ impl Engine {
             peer.is_some_and(|(other, _)| !other.same_representation(&own))
         };
         tap.observer().map(|observer| observer.taken(is_unlike)).unwrap_or_default()
+    }
+
+    /// Notes that a call has left a frame in the outbox.
+    #[cold]
+    fn strand(&mut self) {
+        self.state.stranded.store(true, Ordering::Relaxed);
     }
 
     /// The record of frames that this rank sent and received.

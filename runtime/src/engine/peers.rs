@@ -21,6 +21,9 @@ pub(crate) struct Me {
     pub emulated: bool,
     /// Whether data of equal length match, where both ranks let them.
     pub by_length: bool,
+    /// Bytes of short messages, headers included, that the rank holds for each sender before they
+    /// are received.
+    pub room: u64,
 }
 
 impl Me {
@@ -55,6 +58,8 @@ pub(super) struct Peers {
 #[derive(Clone, Copy)]
 struct Identity {
     architecture: Architecture,
+    /// Whether it has this rank's representation.
+    alike: bool,
     emulated: bool,
     by_length: bool,
     /// The longest encoded form that the rank accepts.
@@ -113,7 +118,8 @@ impl Peers {
     /// Stores a rank's introduction.
     pub(super) fn introduce(&mut self, rank: u32, architecture: Architecture, it: &Introduction) {
         let Introduction { emulated, by_length, form_limit, room, .. } = *it;
-        let identity = Identity { architecture, emulated, by_length, form_limit, room };
+        let alike = architecture.same_representation(&self.me.architecture);
+        let identity = Identity { architecture, alike, emulated, by_length, form_limit, room };
         self.identities.push(identity);
         self.introduce_alike(rank);
     }
@@ -167,10 +173,13 @@ impl Peers {
     /// let them, and nothing is converted between them.
     pub(super) fn matches_by_length(&self, rank: u32) -> bool {
         self.me.by_length
-            && self.identity(rank).is_some_and(|identity| {
-                identity.by_length
-                    && identity.architecture.same_representation(&self.me.architecture)
-            })
+            && self.identity(rank).is_some_and(|identity| identity.by_length && identity.alike)
+    }
+
+    /// Whether a peer's data are in the representation of all of this rank's memory: an emulating
+    /// rank's slices are in the machine's.
+    pub(super) fn is_native(&self, peer: u32) -> bool {
+        !self.me.emulated && self.identity(peer).is_some_and(|identity| identity.alike)
     }
 
     /// The longest encoded form that a peer accepts.
@@ -400,7 +409,8 @@ mod tests {
     #[test]
     fn ranks_that_are_alike_share_an_identity() {
         let architecture = Architecture::X86_64;
-        let me = Me { rank: 0, size: 1000, architecture, emulated: false, by_length: false };
+        let (emulated, by_length, room) = (false, false, 9);
+        let me = Me { rank: 0, size: 1000, architecture, emulated, by_length, room };
         let mut peers = Peers::new(me);
         let introduction = |architecture: Architecture| Introduction {
             architecture: architecture.descriptor(),

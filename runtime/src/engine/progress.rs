@@ -104,6 +104,9 @@ impl Engine {
         }
         state.push(peer, outgoing);
         self.progress();
+        if !self.state.outbox.is_idle(peer) {
+            self.strand();
+        }
     }
 
     /// Starts to send a message, at once if the peer's outbox is empty. Returns its number, by
@@ -116,9 +119,33 @@ impl Engine {
             // The peer may have returned some.
             self.progress();
         }
+        if self.send_at_once(peer, &message) {
+            return Ok(None);
+        }
         let (number, outgoing) = self.state.start_send(peer, message)?;
         self.send(peer, outgoing);
         Ok(number)
+    }
+
+    /// Sends a short message in one frame, packed where the link has room. False, and nothing is
+    /// sent, if it has to go through the outbox, which also reports what fails here.
+    pub(crate) fn send_at_once(&mut self, peer: u32, message: &Message) -> bool {
+        let Engine { link, state, tap, .. } = self;
+        let Some(header) = state.at_once(peer, message) else { return false };
+        let size = header.whole_size();
+        let len = size + header.length as usize;
+        if len > link.frame_limit(peer) {
+            return false;
+        }
+        let Ok(mut frame) = link.reserve(peer, len) else { return false };
+        if message.source.fill(0, &mut frame[size..]).is_err() {
+            return false;
+        }
+        header.encode_whole(&mut frame[..size]);
+        tap.record(Direction::Sent, peer, &frame);
+        frame.commit();
+        state.sent_at_once(peer, message);
+        true
     }
 
     /// Lets the link inform peers that can't read this rank's state that this rank sends nothing

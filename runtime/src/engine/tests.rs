@@ -16,6 +16,7 @@ use super::{
 };
 use crate::control::Control;
 use crate::group::Group;
+use crate::job::ROOM;
 use crate::memory::{Exposed, Keeper, Lease};
 use crate::object::Names;
 use crate::wire::{
@@ -46,7 +47,8 @@ impl Pair {
     fn strangers_by(link: impl FnOnce(SimLink) -> Box<dyn Link>) -> Pair {
         let cluster = Cluster::new(2, 0).unwrap();
         let architecture = Architecture::X86_64;
-        let me = Me { rank: 0, size: 2, architecture, emulated: false, by_length: false };
+        let (emulated, by_length, room) = (false, false, ROOM);
+        let me = Me { rank: 0, size: 2, architecture, emulated, by_length, room };
         let link = link(cluster.link(0).unwrap());
         let mut engine =
             Engine::new(me, link, SECRET.to_vec().into(), Arc::new(Names::default()), None);
@@ -439,7 +441,7 @@ fn frames_sent_before_the_end_of_a_rank_are_taken_in() {
         let header = Header { length: 2, ..Header::new(Kind::Eager) };
         pair.send_last(&[&header.encode()[..], b"ab"].concat(), end);
         let received = pair.engine.state().take_received(number).unwrap().unwrap();
-        assert_eq!(received.bytes, b"ab");
+        assert_eq!(*received.bytes, *b"ab");
         assert!(pair.engine.state().gone(1).is_some());
     }
 }
@@ -478,7 +480,7 @@ fn a_finalized_rank_is_gone_after_its_last_frame() {
             break received.unwrap();
         }
     };
-    assert_eq!(received.bytes, b"ab");
+    assert_eq!(*received.bytes, *b"ab");
     while pair.engine.state().gone(1).is_none() {
         pair.engine.progress();
     }

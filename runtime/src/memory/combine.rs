@@ -3,7 +3,7 @@
 use shipable::Element;
 use shipable::reduce::{Carry, Combiner, Reduction, Sides, Stage, Swap};
 
-use super::span::{OVERFLOW, Span, Typed, of_word};
+use super::span::{OVERFLOW, Span, Typed};
 
 impl Span {
     /// Combines packed operands with typed memory, as [`Reduction::take`].
@@ -52,22 +52,6 @@ impl Span {
         reduction.combine_packed(operands, &mut there, bytes).is_ok()
     }
 
-    /// Combines an operand with the element at displacement `at`, and returns the element's earlier
-    /// value. Returns `None`, and changes nothing, if the memory doesn't have the element. `T` has
-    /// the size of the reduction's element.
-    #[inline(always)]
-    pub(crate) fn fetch<T: Element>(
-        self,
-        reduction: &Reduction,
-        at: i64,
-        operand: &T,
-    ) -> Option<T> {
-        let (operand, mut there) =
-            (Span::of_value(operand).view()?, self.shifted(at).and_then(Span::view_mut)?);
-        let old = self.peek(at)?;
-        reduction.combine_packed(operand, &mut there, size_of::<T>() as u64).is_ok().then_some(old)
-    }
-
     /// Combines `bytes` of elements at `operands` with those of this span; see
     /// [`Combiner::combine`]. The earlier ones go to `room`, if it is given. Returns `None`, and
     /// changes nothing, if the span has fewer bytes. By the module's rules the other two have them.
@@ -87,43 +71,6 @@ impl Span {
         combiner.combine(operands, &mut there, bytes).ok()
     }
 
-    /// Compares and swaps the element at displacement `at`; see [`Swap::apply`]. Returns the
-    /// element's earlier value. Returns `None`, and changes nothing, if the memory doesn't have the
-    /// element.
-    #[inline(always)]
-    pub(crate) fn compare_and_swap<T: Element>(
-        self,
-        swap: &Swap,
-        at: i64,
-        compare: &T,
-        new: &T,
-    ) -> Option<T> {
-        let (compare, new) = (Span::of_value(compare), Span::of_value(new));
-        match size_of::<T>() {
-            8 => self.swap_word::<T, u64>(swap, at, compare, new),
-            4 => self.swap_word::<T, u32>(swap, at, compare, new),
-            2 => self.swap_word::<T, u16>(swap, at, compare, new),
-            1 => self.swap_word::<T, u8>(swap, at, compare, new),
-            _ => {
-                let old = self.peek::<T>(at)?;
-                self.swap_views(swap, at, compare, new).then_some(old)
-            }
-        }
-    }
-
-    /// [`compare_and_swap`](Span::compare_and_swap) of an element with the length of the word `W`.
-    #[inline(always)]
-    fn swap_word<T: Element, W: Element + Into<u64>>(
-        self,
-        swap: &Swap,
-        at: i64,
-        compare: Span,
-        new: Span,
-    ) -> Option<T> {
-        let wanted = compare.peek::<W>(0)?.into();
-        self.replace_if(at, new, |found: &W| swap.is_equal(wanted, (*found).into())).map(of_word)
-    }
-
     /// Compares and swaps the element at displacement `at`, and copies its earlier value to `old`;
     /// see [`Swap::apply`]. Returns false, and changes nothing, if any of the memories is too
     /// short.
@@ -133,47 +80,35 @@ impl Span {
         let are_elements =
             [compare, new, old].iter().all(|span| span.origin == 0 && span.len == size);
         let there = self.part_at(at, size).filter(|_| are_elements);
-        there.is_some_and(|it| it.swap_places(swap, compare.start, new.start, old.start))
+        there.is_some_and(|it| it.swap_places(swap, size, [compare.start, new.start, old.start]))
     }
 
-    /// [`swap_at`](Span::swap_at) of the element at displacement 0, and of others that are given by
-    /// where they start. By the module's rules each of the three has an element's bytes.
+    /// [`swap_at`](Span::swap_at) of the element at displacement 0, of `size` bytes, and of others
+    /// that are given by where they start: the one to compare with, the new one, and room for the
+    /// old one. By the module's rules each of the three has an element's bytes.
     #[inline(always)]
-    pub(crate) fn swap_places(
-        self,
-        swap: &Swap,
-        compare: *mut u8,
-        new: *mut u8,
-        old: *mut u8,
-    ) -> bool {
+    pub(crate) fn swap_places(self, swap: &Swap, size: u64, places: [*mut u8; 3]) -> bool {
         // The length is a constant in each branch, so that no bounds are left to be checked but
         // those of this span.
-        match swap.element() {
-            8 => self.swap_words::<u64>(swap, compare, new, old),
-            4 => self.swap_words::<u32>(swap, compare, new, old),
-            2 => self.swap_words::<u16>(swap, compare, new, old),
-            1 => self.swap_words::<u8>(swap, compare, new, old),
+        match size {
+            8 => self.swap_words::<u64>(swap, places),
+            4 => self.swap_words::<u32>(swap, places),
+            2 => self.swap_words::<u16>(swap, places),
+            1 => self.swap_words::<u8>(swap, places),
             size => {
-                let [compare, new, old] =
-                    [compare, new, old].map(|place| Span { start: place, len: size, origin: 0 });
+                let [compare, new, old] = places.map(|start| Span { start, len: size, origin: 0 });
                 old.copy_run(0, self, 0, size) && self.swap_views(swap, 0, compare, new)
             }
         }
     }
 
     #[inline(always)]
-    fn swap_words<W: Element + Into<u64>>(
-        self,
-        swap: &Swap,
-        compare: *mut u8,
-        new: *mut u8,
-        old: *mut u8,
-    ) -> bool {
-        let [compare, new, old] = [compare, new, old].map(|place| Span::of(place.cast::<W>(), 1));
-        match self.swap_word::<W, W>(swap, 0, compare, new) {
-            Some(found) => old.copy_run(0, Span::of_value(&found), 0, size_of::<W>() as u64),
-            None => false,
-        }
+    fn swap_words<W: Element + Into<u64>>(self, swap: &Swap, places: [*mut u8; 3]) -> bool {
+        let [compare, new, old] = places.map(|place| Span::of(place.cast::<W>(), 1));
+        let Some(wanted) = compare.peek::<W>(0).map(W::into) else { return false };
+        let found = self.replace_if(0, new, |found: &W| swap.is_equal(wanted, (*found).into()));
+        let write = |found| old.copy_run(0, Span::of_value(&found), 0, size_of::<W>() as u64);
+        found.is_some_and(write)
     }
 
     /// [`swap_at`](Span::swap_at) of elements in slices.

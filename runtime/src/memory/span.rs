@@ -59,9 +59,11 @@ impl Span {
     /// `len` bytes of the memory, from byte `start` on; `None` if it ends before.
     #[inline(always)]
     pub(crate) fn part(&self, start: u64, len: u64) -> Option<Span> {
-        let is_in = start <= self.len && len <= self.len - start;
+        if len > self.len || start > self.len - len {
+            return None;
+        }
         // A number within the memory fits.
-        is_in.then_some(Span { start: self.start.wrapping_add(start as usize), len, origin: 0 })
+        Some(Span { start: self.start.wrapping_add(start as usize), len, origin: 0 })
     }
 
     /// `len` bytes of the memory, from displacement `at` on; `None` if it doesn't have them.
@@ -373,17 +375,6 @@ impl Side<'_> {
 pub(crate) fn zeroed<T: Element>() -> T {
     // SAFETY: every bit pattern is a value of an `Element`.
     unsafe { std::mem::zeroed() }
-}
-
-/// The element with the bytes of a word.
-///
-/// # Panics
-/// If the element hasn't the length of the word.
-#[inline(always)]
-pub(super) fn of_word<T: Element, W: Element + Into<u64>>(word: W) -> T {
-    assert_eq!(size_of::<T>(), size_of::<W>());
-    // SAFETY: a word has no padding, and every bit pattern is a value of an `Element`.
-    unsafe { std::mem::transmute_copy(&word) }
 }
 
 #[cfg(test)]

@@ -16,15 +16,30 @@ pub(crate) type FreeHandler = Arc<dyn Fn(&Holder<'_>) + Send + Sync>;
 
 /// The ids of a rank's forms, and the queue of what its threads have dropped. The value also
 /// identifies the rank: types and keyvals with another one belong to another rank.
-#[derive(Default)]
 pub(crate) struct Names {
     last: CachePadded<AtomicU64>,
     dropped: DroppedQueue,
     free_handlers: Mutex<Vec<FreeHandler>>,
 }
 
+/// The ranks of this process that have had names.
+static RANKS: AtomicU64 = AtomicU64::new(0);
+
+impl Default for Names {
+    /// The ids of each rank of a process have their own range, so that a number alone tells whose
+    /// it is: no rank has 2^40 forms.
+    fn default() -> Names {
+        let first = RANKS.fetch_add(1, Ordering::Relaxed) << 40;
+        Names {
+            last: CachePadded::new(AtomicU64::new(first)),
+            dropped: DroppedQueue::default(),
+            free_handlers: Mutex::default(),
+        }
+    }
+}
+
 impl Names {
-    /// A new id. Ids increase and are never reused.
+    /// A new id. Ids increase, are never reused, and no other rank of this process has them.
     pub(crate) fn next(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }

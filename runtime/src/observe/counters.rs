@@ -5,18 +5,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use portable_atomic::AtomicU64;
 
-use super::snapshot::{Row, TargetCounts, WindowCounts};
+use longshore_job::journal::snapshot::{Row, TargetCounts, WindowCounts};
+use longshore_job::journal::{KINDS, ROUTES, SIZES};
+
 use crate::route::Route;
-
-/// The kinds of operations, in the order of their numbers.
-pub(crate) const KINDS: [&str; 6] =
-    ["put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"];
-
-/// The routes, in the order of their numbers.
-pub(crate) const ROUTES: [&str; 4] = ["direct", "rdma", "message", "peer"];
-
-/// The upper bounds of the size classes in bytes. Longer operations are in one more class.
-pub(crate) const SIZES: [u64; 6] = [8, 64, 512, 4 << 10, 64 << 10, 1 << 20];
 
 /// The size classes.
 pub(crate) const CLASSES: usize = SIZES.len() + 1;

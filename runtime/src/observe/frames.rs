@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::events::{self, Event};
-use super::snapshot::PeerCounts;
+use longshore_job::journal::events::{self, Event};
+use longshore_job::journal::snapshot::PeerCounts;
+
 use super::tracer::Key;
 use super::{Observer, Recorded, now};
 use crate::wire::{Frame, Kind};
@@ -203,7 +204,7 @@ mod tests {
     #[test]
     fn every_frame_is_counted_however_runs_take_turns() {
         let segment = Segment::create(40).unwrap();
-        let journal = Journal::create(super::super::COUNTERS, 0).unwrap();
+        let journal = Journal::create(longshore_job::journal::COUNTERS, 0).unwrap();
         let observer = Arc::new(Observer::new(0, &segment, journal));
         let mut frames = FrameObserver::new(observer);
         let kinds = [Kind::Put, Kind::Ack, Kind::Define, Kind::Accumulate, Kind::Get];

@@ -1,10 +1,11 @@
 //! What a rank records about itself for `longshore run --stats` and `--trace`.
 //!
 //! The `Observer` of a rank is the one place at which everything is recorded: operations, calls
-//! that may wait, sleeps, frames. Counters become a `snapshot`, and traces become `events`; both go
-//! to the rank's journal, which the launcher reads after the rank's end. So they are there after a
-//! crash too. Without an observer, the fast paths of operations are the code of a job that isn't
-//! observed: the classes of targets keep observed operations off them (`window::peers`).
+//! that may wait, sleeps, frames. Counters become a `snapshot`, and traces become `events`
+//! ([`longshore_job::journal`]); both go to the rank's journal, which the launcher reads after the
+//! rank's end. So they are there after a crash too. Without an observer, the fast paths of
+//! operations are the code of a job that isn't observed: the classes of targets keep observed
+//! operations off them (`window::peers`).
 //!
 //! A *call* here is one that may wait: synchronisation, collective calls, messages, requests. Its
 //! time is taken, and the part of it in which the rank slept is given to a rank: the one that all
@@ -14,46 +15,29 @@
 //! a sleep is for no rank, unless its call addresses one.
 
 mod counters;
-pub(crate) mod events;
 mod frames;
-mod gather;
-mod open;
-mod perfetto;
-mod record;
-mod report;
-pub(crate) mod snapshot;
-mod summary;
-pub mod timeline;
 mod tracer;
-mod writer;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use longshore_job::journal::EVENTS;
+pub(crate) use longshore_job::journal::events::EpochKind;
+use longshore_job::journal::events::{self, Event};
+pub(crate) use longshore_job::journal::now;
+use longshore_job::journal::open::{self, Entered};
+use longshore_job::journal::snapshot::{CallCounts, OTHERS, Snapshot, WindowCounts};
 use longshore_transport::{CallSlot, Journal, OpenCalls, Segment};
 
-pub(crate) use counters::{Done, KINDS, ROUTES, SIZES, TIMED, WindowCounters};
-pub(crate) use events::EpochKind;
+pub(crate) use counters::{Done, TIMED, WindowCounters};
 pub(crate) use frames::{FrameObserver, Seen, Taken};
-pub(crate) use gather::Gatherer;
-pub use gather::Stats;
-pub(crate) use record::Record;
-pub use report::Report;
-pub(crate) use writer::{Clock, Clocks};
 
 use crate::check::Caller;
 use crate::job::Activity;
 use crate::program::Line;
-use events::Event;
-use snapshot::{CallCounts, OTHERS, Snapshot, WindowCounts};
 use tracer::{Key, Tracer};
-
-/// The bit of [`Journal::wants`] that asks for counters.
-pub(crate) const COUNTERS: u32 = 1;
-/// The bit of [`Journal::wants`] that asks for events.
-pub(crate) const EVENTS: u32 = 2;
 
 /// The first sleep of an observed wait. Each one is twice as long as the last, up to the longest of
 /// all waits. After each the rank looks for whom it waits: when it falls asleep, the others that
@@ -150,14 +134,6 @@ thread_local! {
 /// The rank for which a call has slept longest.
 fn longest(slept: &[(u32, u64)]) -> Option<u32> {
     slept.iter().max_by_key(|(_, nanos)| *nanos).map(|(rank, _)| *rank)
-}
-
-/// Nanoseconds of the host's monotonic clock.
-#[inline]
-pub(crate) fn now() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    // A monotonic clock counts from the start of its host.
-    (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
 }
 
 /// The program's line of the call in which this thread is, if that is observed.
@@ -264,8 +240,11 @@ impl Observer {
         let Some(open) = &self.open else { return };
         let thread = if self.traces { self.thread() } else { 0 };
         let mut bytes = [0; OpenCalls::ROOM];
-        let Ongoing { activity, at, begin, slot, .. } = ongoing;
-        let len = open::describe(&mut bytes, *activity, *at, *begin, thread);
+        let &mut Ongoing { activity, at, begin, ref mut slot, .. } = ongoing;
+        let (file, line) = at.caller.map_or(("", 0), |caller| (caller.file(), caller.line()));
+        let (window, peer) = (at.window, at.peer);
+        let entered = Entered { activity, window, peer, begin, file, line, thread };
+        let len = entered.describe(&mut bytes);
         match slot {
             Some(slot) => open.describe(slot, &bytes[..len]),
             None => *slot = open.enter(&bytes[..len]),

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::thread::ThreadId;
 
+use longshore_job::journal::events::{Event, Operation};
 use longshore_transport::Journal;
 
-use super::events::{Event, Operation};
 use crate::program::Line;
 use crate::wire::Kind;
 

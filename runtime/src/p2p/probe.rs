@@ -22,8 +22,9 @@ use crate::types::Type;
 pub struct Envelope {
     source: i32,
     tag: i32,
-    /// The message, the representation of its data, and that of packed data; `None` for PROC_NULL.
-    arrival: Option<(Arrival, Architecture, Architecture)>,
+    /// The message, the representation of its data, and that of packed data if it isn't this
+    /// rank's; `None` for PROC_NULL.
+    arrival: Option<(Arrival, Architecture, Option<Architecture>)>,
 }
 
 impl Envelope {
@@ -85,7 +86,7 @@ impl Envelope {
 
     fn measure(&self, datatype: &Type) -> Result<(i64, i64)> {
         let Some((arrival, stream, packed)) = &self.arrival else { return Ok((0, 0)) };
-        let fit = arrival.fit(datatype.compiled(), stream, packed)?;
+        let fit = arrival.fit(datatype.compiled(), stream, packed.as_ref())?;
         Ok((fit.count, fit.elements))
     }
 }
@@ -335,7 +336,7 @@ impl Communicator {
         };
         let source = self.peers().rank_of(arrival.peer).map_or(PROC_NULL, |rank| rank as i32);
         let stream = self.process().engine().state().stream(arrival.peer);
-        let packed = *self.packed_representation();
+        let packed = self.foreign_packed().copied();
         Envelope { source, tag: arrival.tag, arrival: Some((arrival, stream, packed)) }
     }
 

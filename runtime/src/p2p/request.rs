@@ -12,8 +12,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::given::{Given, Taken};
 use crate::group::PROC_NULL;
 use crate::job::Activity;
-use crate::memory::{Exposed, Memory};
+use crate::memory::{Exposed, Lease, Memory, Scope};
 use crate::observe::At;
+use crate::origin::Origin;
 use crate::several::Waitable;
 use crate::several::sealed::{self, Frame, Maker};
 
@@ -313,6 +314,49 @@ impl Communicator {
         tag: i32,
     ) -> Result<Sending<M>> {
         self.isend_as("isend", data.into(), (dest, tag), false)
+    }
+
+    /// Sends a short message as [`isend`](Communicator::isend) does, if its request would be
+    /// complete at once. Otherwise returns false, and sends nothing.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let alone = rank.alone();
+    /// assert!(alone.isend_at_once(&[7], 0, 0)?);
+    /// // A long message waits for its receiver.
+    /// assert!(!alone.isend_at_once(&[7; 100_000], 0, 0)?);
+    /// let mut room = [0];
+    /// alone.recv(&mut room, 0, 0)?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`send`](Communicator::send).
+    #[track_caller]
+    pub fn isend_at_once<'a>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        dest: i32,
+        tag: i32,
+    ) -> Result<bool> {
+        let (process, data) = (self.process(), data.into());
+        let attempt = || -> Result<bool> {
+            self.ready()?;
+            let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
+            Scope::with(|scope| {
+                let lease = Lease::lent(scope.lend(data.loan));
+                let message = self.message(lease, &data.what, tag)?;
+                let Some(peer) = peer else { return Ok(true) };
+                let mut engine = process.engine();
+                if process.must_poll() {
+                    engine.progress();
+                }
+                Ok(engine.send_at_once(peer, &message))
+            })
+        };
+        let caller = Location::caller();
+        attempt().map_err(|error| self.raise(error.at(|| self.toward("isend", dest)), caller))
     }
 
     /// An [`isend`](Communicator::isend) in the synchronous mode: it completes only when a receive

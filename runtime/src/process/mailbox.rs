@@ -42,13 +42,13 @@ impl Mailboxes {
 impl Process {
     /// The mailboxes of this host, if its ranks have enough processors to poll.
     pub(crate) fn mailboxes(&self) -> Option<&Mailboxes> {
-        self.mailboxes.as_ref()
+        self.beside.mailboxes.as_ref()
     }
 
     /// This rank is about to [ask](Process::ask) a peer.
     #[inline(always)]
     pub(crate) fn will_ask(&self, peer: u32) {
-        let mailboxes = self.mailboxes.as_ref();
+        let mailboxes = self.beside.mailboxes.as_ref();
         if let Some(mailbox) = mailboxes.and_then(|it| it.segment.mailbox(peer)) {
             mailbox.will_post();
         }
@@ -65,7 +65,7 @@ impl Process {
         [first, second]: [u64; OPERANDS],
         fetched: usize,
     ) -> Option<[u64; WORDS]> {
-        let mailboxes = self.mailboxes.as_ref()?;
+        let mailboxes = self.beside.mailboxes.as_ref()?;
         let Mailboxes { segment, rank, .. } = mailboxes;
         let mailbox = segment.mailbox(peer)?;
         let may_ask = header.whole_size() == Header::SMALL_SIZE

@@ -10,7 +10,7 @@ mod wait;
 mod windows;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use longshore_transport::{Cause, JobState, PeerMemory, Range, RankState, Rdma, Segment};
@@ -21,8 +21,7 @@ use crate::endpoint::{self, Endpoint};
 use crate::engine::{Context, Engine, Me, Venue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
-use crate::hosts::Hosts;
-use crate::job::{Activity, Checking, Environment, Routes};
+use crate::job::{Activity, Checking, Environment, Hosts, Ladder, Routes};
 use crate::log;
 use crate::memory::Places;
 use crate::object::{Card, ErrorHandler, Holder, Names};
@@ -39,17 +38,44 @@ use windows::Windows;
 
 /// The shared state of a rank.
 pub(crate) struct Process {
-    me: Me,
-    hosts: Hosts,
-    routes: Routes,
-    check: Checking,
-    names: Arc<Names>,
-    elements: Elements,
+    identity: Identity,
+    settings: Settings,
     engine: Mutex<Engine>,
-    /// Access to the memory of ranks on other hosts, if the link offers it.
-    rdma: Option<Arc<dyn Rdma>>,
     segment: Segment,
     waiter: Arc<Waiter>,
+    serving: Serving,
+    course: Course,
+    books: Books,
+    beside: Beside,
+    /// What records the rank's operations and waits, under `--stats` and `--trace`.
+    observer: Option<Arc<Observer>>,
+    threads: Threads,
+}
+
+/// Who the rank is, and in which job.
+struct Identity {
+    me: Me,
+    hosts: Hosts,
+    /// The operating system's process of the rank.
+    pid: u32,
+    /// Whether the process contains only this rank.
+    whole: bool,
+    environment: Mutex<Option<Environment>>,
+}
+
+/// What the environment and the launcher ask for.
+struct Settings {
+    routes: Routes,
+    ladder: Ladder,
+    check: Checking,
+    /// Whether windows note the source lines of calls: under `--check`, or for the observer.
+    notes_callers: bool,
+}
+
+/// How the rank answers its peers while it computes.
+struct Serving {
+    /// The process itself, for the progress thread.
+    process: Weak<Process>,
     /// Whether a progress thread is allowed.
     progress: bool,
     /// Whether peers reach a window of this rank by messages without a progress thread. Calls that
@@ -57,34 +83,42 @@ pub(crate) struct Process {
     unserved: AtomicBool,
     /// The progress thread, if there is one.
     server: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What has become of the rank and of its job so far.
+struct Course {
+    life: AtomicU8,
     /// The count of job events of which the engine knows.
     events: AtomicU32,
     /// Whether the engine has lost a peer or a window, readable without its lock.
     bereft: Arc<AtomicBool>,
-    /// The operating system's process of the rank.
-    pid: u32,
+    /// Whether a call has left a frame in the outbox, readable without the engine's lock.
+    stranded: Arc<AtomicBool>,
     /// Whether peers don't know yet of a window that this rank has poisoned.
     untold: AtomicBool,
-    life: AtomicU8,
     /// Whether a call has waited for long.
     lingers: AtomicBool,
+}
+
+/// The objects of the rank, and the numbers that it has given.
+struct Books {
+    names: Arc<Names>,
+    elements: Elements,
     windows: Windows,
     places: Places,
     schedules: Schedules,
-    mailboxes: Option<Mailboxes>,
-    peer_memory: PeerMemory,
     /// The number of windows that this rank numbered.
     windows_numbered: AtomicU32,
     /// The number of communicators that this rank numbered.
     contexts_numbered: AtomicU32,
-    environment: Mutex<Option<Environment>>,
-    /// Whether the process contains only this rank.
-    whole: bool,
-    /// What records the rank's operations and waits, under `--stats` and `--trace`.
-    observer: Option<Arc<Observer>>,
-    /// Whether windows note the source lines of calls: under `--check`, or for the observer.
-    notes_callers: bool,
-    threads: Threads,
+}
+
+/// The ways to memory of peers beside the engine's messages.
+struct Beside {
+    /// Access to the memory of ranks on other hosts, if the link offers it.
+    rdma: Option<Arc<dyn Rdma>>,
+    mailboxes: Option<Mailboxes>,
+    peer_memory: PeerMemory,
 }
 
 /// The barrier of a group.
@@ -106,22 +140,27 @@ enum Life {
 
 impl Process {
     pub(crate) fn me(&self) -> &Me {
-        &self.me
+        &self.identity.me
     }
 
     /// The hosts of all ranks.
     pub(crate) fn hosts(&self) -> &Hosts {
-        &self.hosts
+        &self.identity.hosts
     }
 
     pub(crate) fn routes(&self) -> Routes {
-        self.routes
+        self.settings.routes
+    }
+
+    /// How operations on windows are carried out.
+    pub(crate) fn ladder(&self) -> Ladder {
+        self.settings.ladder
     }
 
     /// Whether `--check` is on.
     #[inline]
     pub(crate) fn checks(&self) -> bool {
-        self.check != Checking::Off
+        self.settings.check != Checking::Off
     }
 
     /// The observer, under `--stats` and `--trace`.
@@ -133,36 +172,36 @@ impl Process {
     /// Whether windows note the source lines of calls.
     #[inline]
     pub(crate) fn notes_callers(&self) -> bool {
-        self.notes_callers
+        self.settings.notes_callers
     }
 
     /// Whether a call works though it breaks a promise of a hint or assert, and only `--check`
     /// reports it. [`Matching`](crate::Matching) says so.
     pub(crate) fn excuses(&self) -> bool {
-        self.me.by_length
+        self.identity.me.by_length
     }
 
     /// Whether reports of `--check` make finalize fail.
     pub(crate) fn check_fails(&self) -> bool {
-        self.check == Checking::Fail
+        self.settings.check == Checking::Fail
     }
 
     pub(crate) fn names(&self) -> &Arc<Names> {
-        &self.names
+        &self.books.names
     }
 
     pub(crate) fn elements(&self) -> &Elements {
-        &self.elements
+        &self.books.elements
     }
 
     /// The private memory of this host's other processes.
     pub(crate) fn peer_memory(&self) -> &PeerMemory {
-        &self.peer_memory
+        &self.beside.peer_memory
     }
 
     /// This rank's allocations in the segment outside of windows.
     pub(crate) fn places(&self) -> &Places {
-        &self.places
+        &self.books.places
     }
 
     /// A number that no window of the job has or had, for one whose first rank this is. Several
@@ -172,7 +211,7 @@ impl Process {
     /// # Errors
     /// OTHER if none is left.
     pub(crate) fn number_window(&self) -> Result<u32> {
-        self.number(&self.windows_numbered, 1)
+        self.number(&self.books.windows_numbered, 1)
     }
 
     /// As [`Process::number_window`], for the context of a communicator.
@@ -180,13 +219,13 @@ impl Process {
     /// # Errors
     /// OTHER if none is left.
     pub(crate) fn number_context(&self) -> Result<u32> {
-        self.number(&self.contexts_numbered, Context::FIRST)
+        self.number(&self.books.contexts_numbered, Context::FIRST)
     }
 
     fn number(&self, numbered: &AtomicU32, first: u32) -> Result<u32> {
         let before = numbered.fetch_add(1, Ordering::Relaxed);
-        let number = before.checked_mul(self.me.size);
-        let number = number.and_then(|number| number.checked_add(first + self.me.rank));
+        let number = before.checked_mul(self.identity.me.size);
+        let number = number.and_then(|number| number.checked_add(first + self.identity.me.rank));
         number.ok_or_else(|| {
             // It stays at the end.
             numbered.fetch_sub(1, Ordering::Relaxed);
@@ -200,7 +239,7 @@ impl Process {
 
     /// Access to the memory of ranks on other hosts.
     pub(crate) fn rdma(&self) -> Option<&Arc<dyn Rdma>> {
-        self.rdma.as_ref()
+        self.beside.rdma.as_ref()
     }
 
     /// The kind of endpoint between this rank and one of another host, with the reason.
@@ -209,9 +248,9 @@ impl Process {
         peer: u32,
         architecture: &Architecture,
     ) -> (Endpoint, &'static str) {
-        match &self.rdma {
+        match &self.beside.rdma {
             Some(rdma) if rdma.reaches(peer) => {
-                endpoint::choose(rdma.provider(), &self.me.architecture, architecture)
+                endpoint::choose(rdma.provider(), &self.identity.me.architecture, architecture)
             }
             _ => (Endpoint::Connected, "one of both gives no access to its memory"),
         }
@@ -246,17 +285,17 @@ impl Process {
     }
 
     fn server(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
-        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+        self.serving.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn environment(&self) -> MutexGuard<'_, Option<Environment>> {
-        self.environment.lock().unwrap_or_else(PoisonError::into_inner)
+        self.identity.environment.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Refuses calls before `init` has ended and after `finalize`.
     #[inline]
     pub(crate) fn ready(&self) -> Result<()> {
-        let life = self.life.load(Ordering::Relaxed);
+        let life = self.course.life.load(Ordering::Relaxed);
         if life == Life::Ready as u8 {
             return Ok(());
         }
@@ -280,19 +319,19 @@ impl Process {
     /// Publishes more about the current call, for reports of the watchdog and of `--check`, if it
     /// has waited for long. A call calls this before it sleeps, with the engine locked.
     pub(crate) fn remark(&self, text: impl FnOnce() -> String) {
-        if self.lingers.load(Ordering::Relaxed) {
+        if self.course.lingers.load(Ordering::Relaxed) {
             self.segment.remark(&text());
         }
     }
 
     /// The windows that this rank has not freed.
     pub(crate) fn windows(&self) -> &Windows {
-        &self.windows
+        &self.books.windows
     }
 
     /// Rule 30, at the end of a job that is checked: reports each window that isn't freed.
     pub(crate) fn check_windows(&self) {
-        let reports = self.windows.reports(self.me.rank);
+        let reports = self.books.windows.reports(self.identity.me.rank);
         if let Some(check) = self.engine().state().check() {
             reports.into_iter().for_each(|(kind, text)| check.tell(kind, || text));
         }
@@ -322,14 +361,14 @@ impl Process {
     pub(crate) fn end(&self) -> Result<()> {
         // Other ranks may still wait for this rank's frames of the last barrier.
         self.wait(|state, _| state.is_flushed().then_some(Ok(())))?;
-        self.life.store(Life::Finalized as u8, Ordering::Release);
+        self.course.life.store(Life::Finalized as u8, Ordering::Release);
         self.publish(true);
         self.waiter.ring();
         if let Some(server) = self.server().take() {
             // If the thread panicked, the panic hook has printed the message.
             let _ = server.join();
         }
-        self.segment.mark(self.me.rank, RankState::Finalized);
+        self.segment.mark(self.identity.me.rank, RankState::Finalized);
         self.engine().leave();
         if let Some(environment) = &mut *self.environment() {
             environment.finalize()?;
@@ -339,14 +378,14 @@ impl Process {
 
     /// Whether the rank has left the job.
     pub(crate) fn is_over(&self) -> bool {
-        self.life.load(Ordering::Acquire) == Life::Finalized as u8
+        self.course.life.load(Ordering::Acquire) == Life::Finalized as u8
     }
 
     /// Whether this rank has lost a peer, which is dead or out of reach, or a window, which is
     /// poisoned.
     #[inline]
     pub(crate) fn is_bereft(&self) -> bool {
-        self.bereft.load(Ordering::Relaxed)
+        self.course.bereft.load(Ordering::Relaxed)
     }
 
     /// Refuses a group that has lost a rank, and a poisoned window.
@@ -362,15 +401,15 @@ impl Process {
     /// [`tell_poisoned`](Process::tell_poisoned): if the panic ends the rank, its end is their
     /// news.
     pub(crate) fn poison(&self, window: u32, announced: u64, group: &Group) {
-        self.windows.freed(window);
+        self.books.windows.freed(window);
         self.engine().state().note_poisoned(window, announced, group);
-        self.untold.store(true, Ordering::Relaxed);
+        self.course.untold.store(true, Ordering::Relaxed);
     }
 
     /// Sends peers the news that this rank has poisoned a window, if it goes on after its panic.
     #[inline]
     pub(crate) fn tell_poisoned(&self) {
-        if self.untold.load(Ordering::Relaxed) {
+        if self.course.untold.load(Ordering::Relaxed) {
             self.tell_of_poisoned();
         }
     }
@@ -379,7 +418,7 @@ impl Process {
     #[inline(never)]
     fn tell_of_poisoned(&self) {
         if !std::thread::panicking() {
-            self.untold.store(false, Ordering::Relaxed);
+            self.course.untold.store(false, Ordering::Relaxed);
             let mut engine = self.engine();
             engine.state().tell_poisoned();
             engine.progress();
@@ -397,6 +436,7 @@ impl Process {
         self.note(activity, argument);
         let outcome = self.observed(activity, at, body);
         self.note(Activity::Computing, 0);
+        self.leave_rest();
         outcome
     }
 
@@ -419,7 +459,7 @@ impl Process {
                 Err(_) => return,
             },
         };
-        observer.publish(complete, taken, |window| self.windows.name(window));
+        observer.publish(complete, taken, |window| self.books.windows.name(window));
     }
 
     /// Passes news about the ranks of the job to the engine. Returns whether there were any.
@@ -427,11 +467,12 @@ impl Process {
         let events = self.segment.events();
         // Mostly nothing is new, and an atomic exchange would cost as much as a poll. The engine's
         // lock makes load and store one step.
-        if self.events.load(Ordering::Relaxed) == events {
+        if self.course.events.load(Ordering::Relaxed) == events {
             return false;
         }
-        self.events.store(events, Ordering::Relaxed);
-        let states: Vec<_> = (0..self.me.size).map(|rank| self.segment.rank_state(rank)).collect();
+        self.course.events.store(events, Ordering::Relaxed);
+        let states: Vec<_> =
+            (0..self.identity.me.size).map(|rank| self.segment.rank_state(rank)).collect();
         engine.handle_rank_states(&states);
         true
     }
@@ -452,7 +493,7 @@ impl Process {
     fn is_ended(&self) -> bool {
         let state = |rank| self.segment.rank_state(rank);
         let aborted = |rank| matches!(state(rank), RankState::Dead(Cause::Abort(_)));
-        self.check_job().is_err() || (0..self.me.size).any(aborted)
+        self.check_job().is_err() || (0..self.identity.me.size).any(aborted)
     }
 
     /// Aborts the job because of an error. Exits this process if it contains only this rank.
@@ -465,8 +506,11 @@ impl Process {
         // The first rank that aborts the job decides its exit status.
         if !self.is_ended() {
             // Printed before the launcher is notified, since its signal may kill this rank at once.
-            if let Some(error) = error.filter(|_| self.whole) {
-                log::say(&format!("longshore: rank {} ends the job: {error:?}\n", self.me.rank));
+            if let Some(error) = error.filter(|_| self.identity.whole) {
+                log::say(&format!(
+                    "longshore: rank {} ends the job: {error:?}\n",
+                    self.identity.me.rank
+                ));
             }
             if let Some(environment) = &mut *self.environment() {
                 // If the launcher can't be reached, the mark in the segment still ends the job.
@@ -474,7 +518,7 @@ impl Process {
             }
             self.segment.abort(code);
         }
-        if self.whole {
+        if self.identity.whole {
             self.publish(false);
             std::process::exit(code);
         }
@@ -483,7 +527,10 @@ impl Process {
     /// Exits if the launcher is gone, since nothing else would end this rank.
     fn check_launcher(&self) {
         if self.environment().as_ref().is_some_and(Environment::is_orphaned) {
-            log::say(&format!("longshore: rank {} ends: its launcher is gone\n", self.me.rank));
+            log::say(&format!(
+                "longshore: rank {} ends: its launcher is gone\n",
+                self.identity.me.rank
+            ));
             std::process::exit(1);
         }
     }
@@ -553,7 +600,7 @@ impl ForkGuard {
 
 impl Drop for ForkGuard {
     fn drop(&mut self) {
-        if std::process::id() != self.0.pid {
+        if std::process::id() != self.0.identity.pid {
             std::mem::forget(self.0.clone());
         } else {
             self.0.drop_schedules();
@@ -564,7 +611,7 @@ impl Drop for ForkGuard {
 impl Drop for Process {
     fn drop(&mut self) {
         // The rank's thread ended without finalize. Its peers must learn that it is gone.
-        if self.life.load(Ordering::Relaxed) != Life::Finalized as u8 {
+        if self.course.life.load(Ordering::Relaxed) != Life::Finalized as u8 {
             self.publish(false);
             // Frames of complete calls are still sent, as far as the link has room.
             let engine = self.engine.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -574,7 +621,7 @@ impl Drop for Process {
                 }
                 engine.progress();
             }
-            self.segment.mark(self.me.rank, RankState::Dead(Cause::Lost));
+            self.segment.mark(self.identity.me.rank, RankState::Dead(Cause::Lost));
             engine.leave();
         }
     }

@@ -75,9 +75,9 @@ impl Process {
             has_ended: AtomicBool::new(false),
         });
         if !schedule.advance() {
-            let mut list = lock(&self.schedules.list);
+            let mut list = lock(&self.books.schedules.list);
             list.push(schedule.clone());
-            self.schedules.active.store(list.len(), Ordering::Relaxed);
+            self.books.schedules.active.store(list.len(), Ordering::Relaxed);
         }
         schedule
     }
@@ -86,26 +86,26 @@ impl Process {
     /// engine isn't locked.
     #[inline]
     pub(crate) fn advance(&self) -> bool {
-        self.schedules.active.load(Ordering::Relaxed) > 0 && self.advance_all()
+        self.books.schedules.active.load(Ordering::Relaxed) > 0 && self.advance_all()
     }
 
     #[cold]
     #[inline(never)]
     fn advance_all(&self) -> bool {
-        let schedules = lock(&self.schedules.list).clone();
+        let schedules = lock(&self.books.schedules.list).clone();
         let ended = schedules.iter().filter(|schedule| schedule.advance()).count();
         if ended > 0 {
-            let mut list = lock(&self.schedules.list);
+            let mut list = lock(&self.books.schedules.list);
             list.retain(|schedule| !schedule.has_ended());
-            self.schedules.active.store(list.len(), Ordering::Relaxed);
+            self.books.schedules.active.store(list.len(), Ordering::Relaxed);
         }
         ended > 0
     }
 
     /// Drops the steps that no call will advance any more. They refer to this process.
     pub(super) fn drop_schedules(&self) {
-        self.schedules.active.store(0, Ordering::Relaxed);
-        drop(std::mem::take(&mut *lock(&self.schedules.list)));
+        self.books.schedules.active.store(0, Ordering::Relaxed);
+        drop(std::mem::take(&mut *lock(&self.books.schedules.list)));
     }
 }
 

@@ -10,14 +10,15 @@ use shipable::Architecture;
 use zeroize::Zeroizing;
 
 use super::mailbox::Mailboxes;
-use super::{Life, Meeting, Process, Threads, Windows};
+use super::{
+    Beside, Books, Course, Identity, Life, Meeting, Process, Serving, Settings, Threads, Windows,
+};
 use crate::barrier::Barrier;
 use crate::check::{Check, report};
 use crate::engine::{Context, Engine, Me, Venue};
 use crate::error::Result;
 use crate::group::Group;
-use crate::hosts::Hosts;
-use crate::job::{Activity, Checking, Environment, Routes};
+use crate::job::{Activity, Checking, Environment, Hosts, Ladder, ROOM, Routes};
 use crate::log;
 use crate::memory::Places;
 use crate::object::Names;
@@ -35,7 +36,10 @@ pub(crate) struct Setup {
     pub architecture: Architecture,
     /// Whether data of equal length match, where both ranks let them.
     pub by_length: bool,
+    /// Bytes of short messages that the rank holds for each sender before they are received.
+    pub room: u64,
     pub routes: Routes,
+    pub ladder: Ladder,
     /// The seed of an adversary that makes every choice left to timing. Implies messages.
     pub adversary: Option<u64>,
     /// Whether uses of windows are checked. Implies messages.
@@ -61,7 +65,9 @@ impl Setup {
             hosts: Hosts::one(),
             architecture: Architecture::NATIVE,
             by_length: false,
+            room: ROOM,
             routes: Routes::Best,
+            ladder: Ladder::default(),
             adversary: None,
             check: Checking::Off,
             secret: Zeroizing::default(),
@@ -82,7 +88,9 @@ impl Setup {
             hosts,
             architecture,
             by_length,
+            room,
             routes,
+            ladder,
             adversary,
             check,
             secret,
@@ -103,6 +111,7 @@ impl Setup {
             architecture,
             emulated: !architecture.same_representation(&Architecture::NATIVE),
             by_length,
+            room,
         };
         segment.mark(me.rank, RankState::Alive);
         let beside = hosts.count_beside(me.rank, me.size);
@@ -136,42 +145,50 @@ impl Setup {
         if polls {
             engine.open_mailbox(&segment);
         }
-        let bereft = engine.state().bereft();
+        let (bereft, stranded) = (engine.state().bereft(), engine.state().stranded());
         let observer = journal.map(|journal| Arc::new(Observer::new(me.rank, &segment, journal)));
         if let Some(observer) = &observer {
             engine.tap().observe(FrameObserver::new(observer.clone()));
         }
-        let process = Arc::new(Process {
-            rdma,
+        let identity = Identity {
             me,
             hosts,
-            routes,
-            check,
-            elements: Elements::new(names.clone(), architecture),
+            pid: std::process::id(),
+            whole,
+            environment: Mutex::new(environment),
+        };
+        let notes_callers = check != Checking::Off || observer.is_some();
+        let process = Arc::new_cyclic(|process| Process {
+            identity,
+            settings: Settings { routes, ladder, check, notes_callers },
             engine: Mutex::new(engine),
-            names,
-            // One less than now, so that the engine learns of ranks that died before.
-            events: AtomicU32::new(segment.events().wrapping_sub(1)),
-            bereft,
+            serving: Serving {
+                process: process.clone(),
+                progress,
+                unserved: AtomicBool::new(false),
+                server: Mutex::default(),
+            },
+            course: Course {
+                life: AtomicU8::new(Life::Starting as u8),
+                // One less than now, so that the engine learns of ranks that died before.
+                events: AtomicU32::new(segment.events().wrapping_sub(1)),
+                bereft,
+                stranded,
+                untold: AtomicBool::new(false),
+                lingers: AtomicBool::new(false),
+            },
+            books: Books {
+                elements: Elements::new(names.clone(), architecture),
+                names,
+                windows: Windows::default(),
+                places: Places::default(),
+                schedules: super::Schedules::default(),
+                windows_numbered: AtomicU32::new(0),
+                contexts_numbered: AtomicU32::new(0),
+            },
+            beside: Beside { rdma, mailboxes, peer_memory },
             segment,
             waiter,
-            progress,
-            unserved: AtomicBool::new(false),
-            server: Mutex::default(),
-            pid: std::process::id(),
-            untold: AtomicBool::new(false),
-            life: AtomicU8::new(Life::Starting as u8),
-            lingers: AtomicBool::new(false),
-            mailboxes,
-            peer_memory,
-            windows: Windows::default(),
-            places: Places::default(),
-            schedules: super::Schedules::default(),
-            windows_numbered: AtomicU32::new(0),
-            contexts_numbered: AtomicU32::new(0),
-            environment: Mutex::new(environment),
-            whole,
-            notes_callers: check != Checking::Off || observer.is_some(),
             observer,
             threads: Threads::new(),
         });
@@ -180,7 +197,7 @@ impl Setup {
         process.engine().state().set_chance(chance);
         if check != Checking::Off {
             process.engine().state().set_check(Check::new(me.rank, me.size));
-            if me.rank == 0 && !process.hosts.is_one() {
+            if me.rank == 0 && !process.identity.hosts.is_one() {
                 log::say(report::SEVERAL_HOSTS);
             }
         }
@@ -194,14 +211,14 @@ impl Setup {
             taken
         })?;
         let group = Group::of_job(me.size, me.rank);
-        let meeting = match process.hosts.is_one() {
+        let meeting = match process.identity.hosts.is_one() {
             true => Meeting::Flags(process.barrier_at(Some(founding.barrier), &group, me.rank)?),
             false => Meeting::Messages(Venue::Communicator(Context::WORLD.number())),
         };
         // Ranks accept other frames only from ranks that they know.
         process.meet(&meeting, &group, me.rank, None)?;
         process.note(Activity::Computing, 0);
-        process.life.store(Life::Ready as u8, Ordering::Release);
+        process.course.life.store(Life::Ready as u8, Ordering::Release);
         tracing::info!(rank = me.rank, size = me.size, architecture = %me.architecture, ?routes, "initialized");
         Ok((process, meeting))
     }

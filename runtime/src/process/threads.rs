@@ -52,7 +52,7 @@ impl Process {
     /// Whether the process may have threads beside the first and this library's. Those of a
     /// simulation and of the network can't be told from the program's.
     fn has_more_threads(&self) -> bool {
-        if !self.whole || !self.hosts.is_one() {
+        if !self.identity.whole || !self.identity.hosts.is_one() {
             return true;
         }
         let own = 1 + usize::from(self.server().is_some()) + pool::made();

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Meeting, Process};
 use crate::barrier::Barrier;
+use crate::bytes;
 use crate::check::circle::WaitCycle;
 use crate::engine::{Engine, State, Ticket, Venue};
 use crate::error::{ErrorKind, Result};
@@ -52,8 +53,8 @@ impl Process {
     ) -> Result<T> {
         let served = self.waiter.enter();
         let outcome = self.turn_by_turn(served, poll);
-        if self.lingers.load(Ordering::Relaxed) {
-            self.lingers.store(false, Ordering::Relaxed);
+        if self.course.lingers.load(Ordering::Relaxed) {
+            self.course.lingers.store(false, Ordering::Relaxed);
         }
         program::has_waited();
         if served {
@@ -154,7 +155,7 @@ impl Process {
         served: bool,
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
-        let (mut idle, mut circle, mut asleep) = (0, None, None);
+        let (mut idle, mut yielded, mut circle, mut asleep) = (0, false, None, None);
         let mut nap = if self.observer.is_some() { observe::NAP } else { NAP };
         loop {
             let mut engine = self.engine();
@@ -179,7 +180,26 @@ impl Process {
             }
             if moved || idle < self.waiter.polls() {
                 idle = if moved { 0 } else { idle + polls };
+                yielded &= !moved;
                 continue;
+            }
+            if !yielded {
+                // Once before each sleep, even if what ends the yields moves nothing.
+                yielded = true;
+                let mut outcome = None;
+                let is_there = self.waiter.yield_until(|| {
+                    let mut engine = self.engine();
+                    if engine.state().is_broken() || !engine.is_quiet() {
+                        return true;
+                    }
+                    outcome = poll(engine.state(), false);
+                    outcome.is_some()
+                });
+                match outcome {
+                    Some(outcome) => return outcome,
+                    None if is_there => continue,
+                    None => {}
+                }
             }
             self.tell_poisoned();
             let mut observed = (0, None);
@@ -196,7 +216,7 @@ impl Process {
                 return outcome;
             }
             // An access to memory may have ended the sleep, so this rank polls for the next one.
-            idle = 0;
+            (idle, yielded) = (0, false);
             if found.is_none() {
                 if let Some(observer) = &self.observer {
                     if observer.slept(observed.0, observed.1, nap) {
@@ -207,11 +227,12 @@ impl Process {
                 }
                 let asleep: &mut Instant = asleep.get_or_insert_with(Instant::now);
                 if asleep.elapsed() >= LINGER {
-                    self.lingers.store(true, Ordering::Relaxed);
+                    self.course.lingers.store(true, Ordering::Relaxed);
                     if program::is_line_wanted() {
                         self.look_for_line(served);
                     }
                 }
+                bytes::free_unused();
                 self.check_launcher();
                 self.check_circle(&mut circle)?;
             }
@@ -292,7 +313,7 @@ impl Process {
     /// Whether calls that don't wait have to make progress, since there is no progress thread.
     #[inline]
     pub(crate) fn must_poll(&self) -> bool {
-        self.unserved.load(Ordering::Relaxed)
+        self.serving.unserved.load(Ordering::Relaxed)
     }
 
     /// Makes progress in a call that doesn't wait, if there is no progress thread. The caller may
@@ -371,7 +392,7 @@ impl Process {
     /// Publishes the name of a window on which all ranks meet. The note of the call has its number.
     fn remark_name(&self, window: u32) {
         self.remark(|| {
-            self.windows.name(window).map_or_else(String::new, |name| format!("{name:?}"))
+            self.books.windows.name(window).map_or_else(String::new, |name| format!("{name:?}"))
         });
     }
 
@@ -382,12 +403,12 @@ impl Process {
             self.note_thread();
             self.segment.note_look();
             let mut engine = self.engine();
-            let call = self.segment.noted(self.me.rank).calls;
+            let call = self.segment.noted(self.identity.me.rank).calls;
             let told = engine.state().check().and_then(|check| check.take_circle(call));
             if let Some(text) = told {
                 return Err(ErrorKind::Circle(text).into());
             }
-            let circle = WaitCycle::of(&self.segment, self.me.rank, self.me.size);
+            let circle = WaitCycle::of(&self.segment, self.identity.me.rank, self.identity.me.size);
             if let Some((calls, text)) = circle.and_then(|circle| circle.has_lasted(seen)) {
                 engine.state().note_circle(calls, text.clone());
                 engine.progress();

@@ -6,7 +6,9 @@ use shipable::reduce::{Op, check_swap};
 use shipable::{Leaf, Signature, Tag};
 
 use super::access::Permit;
-use super::operation::{Action, Checked, Holders, Operand, Operation, Side};
+use super::call::{Action, Call};
+use super::near::Side;
+use super::operation::{Checked, Holders, Operand, Operation};
 use super::parts::Parts;
 use super::peers::Target;
 use crate::engine::{Policy, check_counter, reach};
@@ -35,17 +37,19 @@ pub(super) fn check<'a>(
     parts: &Parts,
     permit: Permit<'a>,
     target: &'a Target,
-    operation: Operation<'a>,
+    operation: &Operation<'a>,
     holders: Holders,
     settled: Option<Option<Leaf>>,
 ) -> Result<Checked<'a>> {
-    let Operation { action, displacement, target_type, compare, .. } = operation;
-    let count = u64::try_from(operation.count).map_err(|_| ErrorKind::Count(operation.count))?;
+    let Call { action, at: displacement, target_type, .. } = operation.call;
+    let count =
+        u64::try_from(operation.call.count).map_err(|_| ErrorKind::Count(operation.call.count))?;
     let notifications = parts.peers().control().notifications();
-    let notify = operation.notify.map(|index| check_counter(index, notifications)).transpose()?;
+    let notify =
+        operation.call.notify.map(|index| check_counter(index, notifications)).transpose()?;
     check_target_type(parts, target_type, target)?;
     if action.is_single() {
-        check_single(&operation)?;
+        check_single(operation)?;
     }
     let (slice, picks_members) = operation.moved().map_or((None, false), |side| {
         let elements = parts.process().elements();
@@ -66,9 +70,9 @@ pub(super) fn check<'a>(
         Ok(room)
     };
     // An atomic get ignores its origin (MPI-5.0 section 12.3.4).
-    let origin = operation.origin.filter(|_| !action.is_atomic_get());
+    let origin = operation.sides.origin.filter(|_| !action.is_atomic_get());
     let origin = origin.map(|side| resolve((side, holders.origin))).transpose()?;
-    let result = operation.result.map(|side| room((side, holders.result))).transpose()?;
+    let result = operation.sides.result.map(|side| room((side, holders.result))).transpose()?;
     let bounds = target_type.bounds_on(&target.architecture)?;
     let reach = reach(target.measures, displacement, count, &bounds, &target.architecture)?;
     let leaf = match settled {
@@ -76,7 +80,7 @@ pub(super) fn check<'a>(
         None => {
             if action != Action::Get && target_type.overlaps(count)? {
                 let datatype = excerpt(&target_type);
-                return Err(ErrorKind::Overlap { count: operation.count, datatype }.into());
+                return Err(ErrorKind::Overlap { count: operation.call.count, datatype }.into());
             }
             check_items(action, (count, target_type), origin.as_ref(), result.as_ref())?
         }
@@ -93,7 +97,7 @@ pub(super) fn check<'a>(
         bytes,
         origin,
         result,
-        compare,
+        compare: operation.sides.compare.map(|side| side.span),
         leaf,
         slice,
         picks_members,
@@ -134,7 +138,7 @@ fn check_target_type(parts: &Parts, target_type: TargetType<'_>, target: &Target
 
 /// Rule 21 for fetch_and_op and compare_and_swap: the element is of a predefined type.
 fn check_single(operation: &Operation<'_>) -> Result<()> {
-    let TargetType::Own(own) = operation.target_type else { return Ok(()) };
+    let TargetType::Own(own) = operation.call.target_type else { return Ok(()) };
     let compiled = own.compiled();
     let is_predefined = compiled.single_leaf().is_some_and(|leaf| {
         // A predefined type lies at displacement 0; a constructor may have moved its item.
@@ -145,7 +149,7 @@ fn check_single(operation: &Operation<'_>) -> Result<()> {
         true => Ok(()),
         false => {
             let datatype = type_excerpt(own.datatype());
-            Err(ErrorKind::NotPredefined { call: operation.action.call(), datatype }.into())
+            Err(ErrorKind::NotPredefined { call: operation.call.action.call(), datatype }.into())
         }
     }
 }
@@ -192,7 +196,7 @@ fn check_items(
     origin: Option<&Operand>,
     result: Option<&Operand>,
 ) -> Result<Option<Leaf>> {
-    if matches!(action, Action::Put | Action::Get) {
+    if action.moves() {
         return Ok(None);
     }
     if action == Action::Accumulate(Op::NoOp) {

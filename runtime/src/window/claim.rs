@@ -1,5 +1,10 @@
 //! Claims on the locks of targets: how a lock is taken and released, in shared memory or by
 //! messages, and when lock_all takes it.
+//!
+//! lock_all takes each target's lock with the first operation that needs it. It takes at once the
+//! locks that loads and stores need without a call: all of a shared window's, and the own one after
+//! the program has had a pointer to its memory. A post that finds its window locked by message asks
+//! the holder, whose unlock arrives before its answer.
 
 use std::cell::Cell;
 

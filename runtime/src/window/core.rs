@@ -1,11 +1,11 @@
-//! The calls of a window, which give their errors a place. `operations` has those that operate, and
-//! `pointed` those that do so by pointer; here are synchronisation, settings and the end.
+//! The calls of a window, which give their errors a place. `issue` has those that operate, and
+//! `values` those that operate on values; here are synchronisation, settings and the end.
 //!
 //! Scopes, calls by pointer and accessors all come down to these calls. A call's error names the
 //! call, the window, the target and the epoch, and goes to the window's error handler once.
 
-mod operations;
-mod pointed;
+mod issue;
+mod values;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};

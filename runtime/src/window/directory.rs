@@ -24,6 +24,22 @@
 //! Each executes a full barrier between its two steps. So either the origin finds the entry
 //! removed, or the detaching rank finds the origin in a turn. In this case it waits until the turn
 //! ends.
+//!
+//! Dynamic windows own their attachments. Memory that only the window has a way to moves into the
+//! segment, as that of created windows does. Other memory is the program's own, and stays where it
+//! is. A directory in the segment lists which addresses lie where, in the segment or in the owner's
+//! private memory (`directory.rs`). An origin marks its turn and then reads the directory's
+//! version. A detach changes the version and then reads all turns.
+//!
+//! - Private attachments are reached as created windows over such memory are: by mailbox, message,
+//!   or a copy of the system within a turn. The memo keeps these operations apart from those on
+//!   attachments in the segment, by a class of their own. The version of the directory as it was
+//!   read tells which class an address has. If that is out of date, the target refuses the
+//!   operation, or it does it.
+//! - The target remembers the attachment that an operation was in, and how often attachments had
+//!   ended then. It holds the lock of its engine while it uses the memory, and a detach takes this
+//!   lock before it gives the memory back.
+//! - Attachments that aren't in the directory, above 510, are reached by messages.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering, fence};

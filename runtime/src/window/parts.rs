@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use super::access::Epochs;
 use super::checking::Checking;
+use super::explained::Explained;
 use super::flight::Flight;
 use super::info::Info;
-use super::memo::Memo;
+use super::memo::{Memo, Uses};
 use super::observed::Observed;
 use super::own::OwnMemory;
 use super::peers::Peers;
 use super::readings::Readings;
 use crate::engine::{Operation, Policy};
+use crate::job::Ladder;
 use crate::observe::At;
 use crate::process::Process;
 
@@ -30,6 +32,7 @@ pub(super) struct Parts {
     memo: Memo,
     readings: Readings,
     observed: Option<Observed>,
+    explained: Option<Explained>,
 }
 
 impl Parts {
@@ -42,9 +45,16 @@ impl Parts {
         memory: OwnMemory,
         flight: Flight,
     ) -> Parts {
-        let (checking, memo) = (Checking::new(process, id), Memo::default());
+        let checking = Checking::new(process, id);
         let readings = Readings::new(info.max_num_notify);
         let observed = Observed::of_window(process, id, peers.len());
+        let Ladder { fast, explain } = process.ladder();
+        let memo = Memo::new(match fast {
+            true if observed.is_none() && !explain => Uses::All,
+            true => Uses::Prepared,
+            false => Uses::Nothing,
+        });
+        let explained = explain.then(Explained::default);
         let (process, info) = (process.clone(), Cell::new(info));
         Parts {
             process,
@@ -58,6 +68,7 @@ impl Parts {
             memo,
             readings,
             observed,
+            explained,
         }
     }
 
@@ -129,6 +140,12 @@ impl Parts {
     #[inline]
     pub(super) fn observed(&self) -> Option<&Observed> {
         self.observed.as_ref()
+    }
+
+    /// What was explained of the paths of operations, if that is asked for.
+    #[inline]
+    pub(super) fn explained(&self) -> Option<&Explained> {
+        self.explained.as_ref()
     }
 
     /// The place of the call under way, for the observer.

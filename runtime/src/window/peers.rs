@@ -28,8 +28,6 @@ pub(super) struct Peers {
     targets: Box<[OnceCell<Box<Target>>]>,
     facts: Facts,
     is_dynamic: bool,
-    /// Whether operations are observed.
-    is_observed: bool,
     /// Whether some rank but this one has the direct route, or that of peer memory.
     is_shared: bool,
     control: Arc<Control>,
@@ -52,9 +50,8 @@ pub(super) struct Target {
     /// Under `--check`, the bytes from the last multiple of
     /// [`LINE`](crate::check::alignment::LINE) to its memory, unless the window is dynamic.
     pub lead: u8,
-    /// Equal for two targets of one window if the same operations are valid on both: [`DIRECT`] or
-    /// [`OBSERVED`], or a number of their route and architecture.
-    pub class: u64,
+    /// Equal for two targets of one window if the same operations are valid on both.
+    pub class: Class,
     /// Its memory, once this rank has mapped it.
     pub mapping: OnceCell<Mapping>,
     /// The attachments of a dynamic window, once this rank has read them.
@@ -63,26 +60,35 @@ pub(super) struct Target {
     pub access: Cell<Access>,
     /// The ticket of this rank's claim on its lock.
     pub ticket: Cell<u32>,
-    /// The posts of the target that this rank has used up, and its completes.
-    pub posts: Cell<u32>,
-    pub completes: Cell<u32>,
-    /// The posts and completes that this rank has signalled to it through the control block. They
-    /// are kept here, since reading them back takes as long as signalling.
-    pub signalled: [Cell<u32>; 2],
+    pub tallies: Tallies,
     /// The source lines of operations on it that the engine has.
     pub sites: Sites,
 }
 
-/// The class of all targets that are reached directly: they have this rank's representation.
-pub(super) const DIRECT: u64 = 0;
+/// The posts and completes between this rank and another one, by [`Tally`].
+#[derive(Default)]
+pub(super) struct Tallies {
+    /// Those of the other rank that this rank has used up.
+    pub used: [Cell<u32>; 2],
+    /// Those that this rank has signalled to it through the control block. They are kept here,
+    /// since reading them back takes as long as signalling.
+    pub signalled: [Cell<u32>; 2],
+}
 
-/// The class of these targets where operations are observed. The inlined attempts know only
-/// [`DIRECT`], so all operations come to the calls that count them.
-pub(super) const OBSERVED: u64 = 1;
-
-/// The class of operations on attachments in the private memory of such a target, which go as those
-/// by [`Route::Peer`] do. Other routes have other numbers.
-pub(super) const PRIVATE: u64 = OBSERVED + 1 + Route::Direct as u64;
+/// What decides whether the operations that are valid on one target are valid on another of the
+/// same window, and carried out alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// It is reached directly: it has this rank's representation.
+    Direct,
+    /// It is, too, but the operations are on attachments in its private memory, which go as those
+    /// by [`Route::Peer`] do.
+    Private,
+    /// It is reached by another route, and may have another architecture: a number of both.
+    Apart(u32),
+    /// It built the foreign type of the operation, and has this rank in the job.
+    Builder(u32),
+}
 
 /// Where a target's memory lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,20 +231,10 @@ impl Peers {
         }
         facts.offsets.shrink_to_fit();
         let targets = (0..facts.ranks).map(|_| OnceCell::new()).collect();
-        let is_observed = communicator.process().observer().is_some();
         let by = |route| facts.has_other_by(route, control.rank());
         let is_shared = by(Route::Direct) || by(Route::Peer);
         let communicator = communicator.share();
-        Ok(Peers {
-            communicator,
-            targets,
-            facts,
-            is_dynamic,
-            is_observed,
-            is_shared,
-            control,
-            meeting,
-        })
+        Ok(Peers { communicator, targets, facts, is_dynamic, is_shared, control, meeting })
     }
 
     pub(super) fn communicator(&self) -> &Communicator {
@@ -405,17 +401,14 @@ impl Peers {
                 has_mailbox,
                 lead,
                 class: match route {
-                    Route::Direct if self.is_observed => OBSERVED,
-                    Route::Direct => DIRECT,
-                    route => OBSERVED + 1 + (u64::from(architecture) << 2 | route as u64),
+                    Route::Direct => Class::Direct,
+                    route => Class::Apart(u32::from(architecture) << 2 | route as u32),
                 },
                 mapping: OnceCell::new(),
                 reading: OnceCell::new(),
                 access: Cell::new(Access::Closed),
                 ticket: Cell::new(0),
-                posts: Cell::new(0),
-                completes: Cell::new(0),
-                signalled: Default::default(),
+                tallies: Tallies::default(),
                 sites: Sites::default(),
             })
         })
@@ -442,9 +435,9 @@ impl Target {
 
     /// The class of operations at a displacement. A dynamic window has attachments of two classes.
     #[inline(always)]
-    pub(super) fn class_at(&self, displacement: i64) -> u64 {
+    pub(super) fn class_at(&self, displacement: i64) -> Class {
         match self.reading.get() {
-            Some(reading) if reading.expects_private(displacement as u64) => PRIVATE,
+            Some(reading) if reading.expects_private(displacement as u64) => Class::Private,
             _ => self.class,
         }
     }

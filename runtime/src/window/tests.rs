@@ -13,22 +13,17 @@ use crate::origin::Origin;
 use crate::rank::Rank;
 use crate::sim::{Options, run};
 use crate::types::{TargetType, Type};
+use crate::window::call::{Action, Call};
 use crate::window::core::Core;
-use crate::window::operation::Action;
+use crate::window::near::{Side, Sides};
 
 fn put(core: &Core, values: &[f64], double: &Type) -> Result<()> {
     let what = Origin::from(values).what;
     Scope::with(|scope| {
         let span = scope.lend(Loan::new(values));
-        let put = core.transfer(
-            Action::Put,
-            span,
-            what,
-            0,
-            0,
-            values.len() as i64,
-            TargetType::Own(double),
-        );
+        let there = (values.len() as i64, TargetType::Own(double));
+        let put = core
+            .operate(Call::new(Action::Put, 0, 0, there), Sides::of_origin(Side { what, span }));
         core.drain();
         put
     })

@@ -122,7 +122,7 @@ impl Kind {
     /// Whether a frame of this kind may have the small header, if all its data are in it.
     fn may_be_small(self) -> bool {
         use Kind::*;
-        matches!(self, Put | Get | Reply | Accumulate | Fetch | Swap)
+        matches!(self, Put | Get | Reply | Accumulate | Fetch | Swap | Eager)
     }
 
     /// Whether an operation of this kind may notify its target.
@@ -156,8 +156,9 @@ impl Kind {
 /// 64  data
 /// ```
 ///
-/// The small header describes an operation on a window, or its answer, whose data are all in the
-/// frame. It has fewer bytes, so that 16 bytes of data share its cache line in a ring:
+/// The small header describes an operation on a window, its answer, or a short message, whose data
+/// are all in the frame. It has fewer bytes, so that 16 bytes of data share its cache line in a
+/// ring:
 ///
 /// ```text
 ///  0  kind u8, 0x80    with 0x40, the operation notifies its target
@@ -166,7 +167,7 @@ impl Kind {
 ///  4  context u32
 ///  8  operation u64
 /// 16  displacement i64
-/// 24  form u64
+/// 24  form u64         of a message the high half of the hash
 /// 32  signature u64    low half of the hash
 /// 40  data
 /// ```

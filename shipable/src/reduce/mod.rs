@@ -31,7 +31,7 @@ pub use crate::operation::{Op, check_swap};
 pub use apply::Sides;
 pub use stage::{Carry, Stage};
 
-use crate::arch::{Architecture, Scalar, Value};
+use crate::arch::{Architecture, ByteOrder, Scalar, Value};
 use crate::basic::{Leaf, Makeup};
 use crate::convert::{Conversion, MAX_SIZE};
 use crate::error::{Class, Error, Result};
@@ -244,6 +244,13 @@ pub struct Swap {
     scalar: Scalar,
 }
 
+impl Default for Swap {
+    /// Compare and swap of a byte.
+    fn default() -> Swap {
+        Swap { scalar: Scalar { value: Value::Bytes, size: 1, order: ByteOrder::Little } }
+    }
+}
+
 impl Swap {
     /// Compare and swap of elements of `leaf`.
     ///
@@ -254,7 +261,7 @@ impl Swap {
         check_swap(leaf)?;
         let components = architecture.leaf(leaf)?.components;
         let refused = || Error::Argument {
-            call: "compare_and_swap",
+            call: "a compare-and-swap",
             class: Class::Type,
             problem: format!("{leaf} holds no data"),
         };

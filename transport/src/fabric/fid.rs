@@ -1,12 +1,11 @@
 //! The objects of libfabric (`fid`s) as owned values, and the errors of the calls that make them.
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
 use std::ptr::NonNull;
 
-use libfabric_sys::bindgen as fi;
-
 use super::error::CallError;
+use super::ffi as fi;
+use super::library::Library;
 
 /// An object of libfabric, closed when dropped.
 pub(super) struct Fid<T>(NonNull<T>);
@@ -36,19 +35,21 @@ impl<T> Drop for Fid<T> {
     }
 }
 
-/// The text of libfabric for an error number.
-fn strerror(code: i32) -> String {
-    // SAFETY: fi_strerror returns a static string for every number.
-    unsafe { CStr::from_ptr(fi::fi_strerror(code)) }.to_string_lossy().into_owned()
-}
-
 /// Makes the errors of one provider.
 #[derive(Debug, Clone)]
-pub(super) struct Blame(pub String);
+pub(super) struct Blame {
+    pub(super) library: Library,
+    pub(super) provider: String,
+}
 
 impl Blame {
+    pub(super) fn new(library: Library, provider: &str) -> Blame {
+        Blame { library, provider: provider.to_owned() }
+    }
+
     pub(super) fn error(&self, call: &'static str, code: i32) -> CallError {
-        CallError { provider: self.0.clone(), call, peer: None, code, why: strerror(code) }
+        let why = self.library.strerror(code);
+        CallError { provider: self.provider.clone(), call, peer: None, code, why }
     }
 
     /// The object that a call made, or its error.

@@ -13,20 +13,20 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use libfabric_sys::bindgen as fi;
-
 use super::error::CallError;
+use super::ffi as fi;
 use super::fid::{Blame, Fid};
+use super::library::{INTERFACE, Library};
 use super::queue::{Queue, RawCompletion, descriptor};
-
-/// The requested version of the interface.
-const VERSION: u32 = 1 << 16 | 20;
 
 /// The bits of an operation's context that hold its slot; the other bits hold its endpoint.
 const SLOT_BITS: u32 = 8;
 
 /// A list of a provider's offers.
-pub(super) struct Info(NonNull<fi::fi_info>);
+pub(super) struct Info {
+    first: NonNull<fi::fi_info>,
+    library: Library,
+}
 
 // SAFETY: plain memory, which no call changes after it was returned.
 unsafe impl Send for Info {}
@@ -34,15 +34,26 @@ unsafe impl Send for Info {}
 unsafe impl Sync for Info {}
 
 impl Info {
+    /// The list that libfabric made, unless it is null.
+    fn new(library: Library, first: *mut fi::fi_info) -> Option<Info> {
+        NonNull::new(first).map(|first| Info { first, library })
+    }
+
+    /// An offer with zeroed attributes, to be filled in.
+    fn empty(library: Library) -> Option<Info> {
+        // SAFETY: of null, it makes zeroed attributes, or returns null.
+        Info::new(library, unsafe { (library.fi_dupinfo)(ptr::null()) })
+    }
+
     pub(super) fn as_ptr(&self) -> *mut fi::fi_info {
-        self.0.as_ptr()
+        self.first.as_ptr()
     }
 }
 
 impl Drop for Info {
     fn drop(&mut self) {
         // SAFETY: libfabric made it, and it is owned.
-        unsafe { fi::fi_freeinfo(self.as_ptr()) }
+        unsafe { (self.library.fi_freeinfo)(self.as_ptr()) }
     }
 }
 
@@ -95,58 +106,54 @@ pub(super) enum Use {
 /// The offer of `provider` for endpoints on `interface`. A `port` of 0 is for endpoints that
 /// connect.
 pub(super) fn offer(
-    provider: &str,
+    blame: &Blame,
     interface: IpAddr,
     port: u16,
     purpose: Use,
 ) -> Result<Info, CallError> {
     let (kind, capabilities) = match purpose {
-        Use::Messages => (fi::fi_ep_type_FI_EP_MSG, fi::FI_MSG.into()),
-        Use::Rma => (fi::fi_ep_type_FI_EP_RDM, fi::FI_RMA.into()),
+        Use::Messages => (fi::FI_EP_MSG, fi::FI_MSG),
+        Use::Rma => (fi::FI_EP_RDM, fi::FI_RMA),
     };
-    let blame = Blame(provider.to_owned());
+    let library = blame.library;
     let invalid = |_| blame.error("fi_getinfo", libc::EINVAL);
     let node = CString::new(interface.to_string()).map_err(invalid)?;
     let service = CString::new(port.to_string()).map_err(invalid)?;
-    let name = CString::new(provider).map_err(invalid)?;
-    // SAFETY: it takes no arguments, and returns zeroed attributes or null.
-    let hints = NonNull::new(unsafe { fi::fi_allocinfo() }).map(Info);
+    let name = CString::new(blame.provider.as_str()).map_err(invalid)?;
+    let hints = Info::empty(library);
     let hints = hints.ok_or_else(|| blame.error("fi_allocinfo", libc::ENOMEM))?;
-    // SAFETY: fi_allocinfo allocates all attributes that are set here. fi_freeinfo frees the name,
+    // SAFETY: fi_dupinfo allocates all attributes that are set here. fi_freeinfo frees the name,
     // which malloc allocated.
     unsafe {
         let hints = hints.as_ptr();
         (*hints).caps = capabilities;
         (*(*hints).ep_attr).type_ = kind;
-        (*(*hints).domain_attr).threading = fi::fi_threading_FI_THREAD_SAFE;
+        (*(*hints).domain_attr).threading = fi::FI_THREAD_SAFE;
         (*(*hints).fabric_attr).prov_name = libc::strdup(name.as_ptr());
     }
     let mut found = ptr::null_mut();
     // SAFETY: the strings and the hints outlive the call.
     let status = unsafe {
         let flags = fi::FI_SOURCE | fi::FI_NUMERICHOST;
-        fi::fi_getinfo(VERSION, node.as_ptr(), service.as_ptr(), flags, hints.as_ptr(), &mut found)
+        let (node, service, hints) = (node.as_ptr(), service.as_ptr(), hints.as_ptr());
+        (library.fi_getinfo)(INTERFACE, node, service, flags, hints, &mut found)
     };
     blame.done("fi_getinfo", status as isize)?;
-    NonNull::new(found).map(Info).ok_or_else(|| blame.error("fi_getinfo", libc::ENODATA))
+    Info::new(library, found).ok_or_else(|| blame.error("fi_getinfo", libc::ENODATA))
 }
 
 /// The names of this host's providers that offer connected endpoints, each once.
-pub(super) fn providers() -> Vec<String> {
+pub(super) fn providers(library: Library) -> Vec<String> {
     let mut found = ptr::null_mut();
-    // SAFETY: it takes no arguments, and returns zeroed attributes or null.
-    let Some(hints) = NonNull::new(unsafe { fi::fi_allocinfo() }).map(Info) else {
-        return Vec::new();
-    };
-    // SAFETY: fi_allocinfo allocates the attributes; the hints outlive the call.
+    let Some(hints) = Info::empty(library) else { return Vec::new() };
+    // SAFETY: fi_dupinfo allocates the attributes; the hints outlive the call.
     let status = unsafe {
-        (*(*hints.as_ptr()).ep_attr).type_ = fi::fi_ep_type_FI_EP_MSG;
-        (*hints.as_ptr()).caps = u64::from(fi::FI_MSG);
-        fi::fi_getinfo(VERSION, ptr::null(), ptr::null(), 0, hints.as_ptr(), &mut found)
+        (*(*hints.as_ptr()).ep_attr).type_ = fi::FI_EP_MSG;
+        (*hints.as_ptr()).caps = fi::FI_MSG;
+        (library.fi_getinfo)(INTERFACE, ptr::null(), ptr::null(), 0, hints.as_ptr(), &mut found)
     };
-    let Some(first) = NonNull::new(found).filter(|_| status == 0).map(Info) else {
-        return Vec::new();
-    };
+    let found = Info::new(library, found);
+    let Some(first) = found.filter(|_| status == 0) else { return Vec::new() };
     let mut names = Vec::new();
     let mut at = first.as_ptr();
     while !at.is_null() {
@@ -160,13 +167,6 @@ pub(super) fn providers() -> Vec<String> {
     names.sort();
     names.dedup();
     names
-}
-
-/// The version of libfabric that this program runs with.
-pub(super) fn version() -> (u32, u32) {
-    // SAFETY: it takes no arguments.
-    let version = unsafe { fi::fi_version() };
-    (version >> 16, version & 0xffff)
 }
 
 /// A fabric on one interface, with its queues and a passive endpoint. The fields are closed in
@@ -190,19 +190,22 @@ impl Network {
     ///
     /// # Errors
     /// A call failed; the port may be in use (EADDRINUSE).
-    pub(super) fn listen(provider: &str, address: SocketAddr) -> Result<Arc<Network>, CallError> {
-        let blame = Blame(provider.to_owned());
-        let active = offer(provider, address.ip(), 0, Use::Messages)?;
-        let passive = offer(provider, address.ip(), address.port(), Use::Messages)?;
+    pub(super) fn listen(
+        library: Library,
+        provider: &str,
+        address: SocketAddr,
+    ) -> Result<Arc<Network>, CallError> {
+        let blame = Blame::new(library, provider);
+        let active = offer(&blame, address.ip(), 0, Use::Messages)?;
+        let passive = offer(&blame, address.ip(), address.port(), Use::Messages)?;
         let mut fabric = ptr::null_mut();
         // SAFETY: the offer's attributes are valid until it is dropped.
         let attributes = unsafe { (*active.as_ptr()).fabric_attr };
         // SAFETY: the arguments outlive the call, and the new object is owned from its return on.
-        let status = unsafe { fi::fi_fabric(attributes, &mut fabric, ptr::null_mut()) };
+        let status = unsafe { (library.fi_fabric)(attributes, &mut fabric, ptr::null_mut()) };
         let fabric = blame.made("fi_fabric", status, fabric)?;
 
-        let mut attributes =
-            fi::fi_eq_attr { wait_obj: fi::fi_wait_obj_FI_WAIT_FD, ..Default::default() };
+        let mut attributes = fi::fi_eq_attr { wait_obj: fi::FI_WAIT_FD, ..Default::default() };
         let mut events = ptr::null_mut();
         // SAFETY: the arguments outlive the call, and the new object is owned from its return on.
         let status = unsafe {
@@ -226,7 +229,7 @@ impl Network {
         };
         let listener = blame.made("fi_passive_ep", status, listener)?;
         // SAFETY: both are open, and the listener is closed before the queue.
-        let status = unsafe { fi::fi_pep_bind(listener.as_ptr(), events.fid(), 0) };
+        let status = unsafe { fi::fi_bind(listener.fid(), events.fid(), 0) };
         blame.done("fi_pep_bind", status as isize)?;
         // SAFETY: the listener is open and bound to a queue.
         let status = unsafe { fi::fi_listen(listener.as_ptr()) };
@@ -251,7 +254,7 @@ impl Network {
         };
         match -(status as i32) {
             libc::EAGAIN => return Ok(None),
-            code if code == fi::FI_EAVAIL as i32 => return self.next_failure(),
+            fi::FI_EAVAIL => return self.next_failure(),
             code if code > 0 => return Err(self.blame.error("fi_eq_read", code)),
             _ => {}
         }
@@ -262,10 +265,10 @@ impl Network {
         let entry = unsafe { &*entry.as_ptr().cast::<fi::fi_eq_cm_entry>() };
         let connection = Connection(entry.fid as usize);
         Ok(match kind {
-            fi::FI_CONNREQ => NonNull::new(entry.info).map(|info| {
+            fi::FI_CONNREQ => Info::new(self.blame.library, entry.info).map(|info| {
                 let (network, start) = (self.clone(), size_of::<fi::fi_eq_cm_entry>());
                 let words = all.get(start..status as usize).unwrap_or_default().to_vec();
-                Event::Request(Request { info: Info(info), words, network, open: true })
+                Event::Request(Request { info, words, network, open: true })
             }),
             fi::FI_CONNECTED => Some(Event::Connected(connection)),
             fi::FI_SHUTDOWN => Some(Event::Closed(connection)),
@@ -495,12 +498,12 @@ impl Endpoint {
         let endpoint = blame.made("fi_endpoint", status, endpoint)?;
         // SAFETY: all are open, and the queues outlive the endpoint.
         unsafe {
-            let bound = fi::fi_ep_bind(endpoint.as_ptr(), network.events.fid(), 0);
+            let bound = fi::fi_bind(endpoint.fid(), network.events.fid(), 0);
             blame.done("fi_ep_bind", bound as isize)?;
-            let both = u64::from(fi::FI_SEND) | u64::from(fi::FI_RECV);
-            let bound = fi::fi_ep_bind(endpoint.as_ptr(), network.completions.fid(), both);
+            let both = fi::FI_SEND | fi::FI_RECV;
+            let bound = fi::fi_bind(endpoint.fid(), network.completions.fid(), both);
             blame.done("fi_ep_bind", bound as isize)?;
-            blame.done("fi_enable", fi::fi_enable(endpoint.as_ptr()) as isize)?;
+            blame.done("fi_enable", fi::fi_enable(endpoint.fid()) as isize)?;
         }
         let network = network.clone();
         let slots = slots.iter().map(|&len| Slot::new(len)).collect();
@@ -581,7 +584,7 @@ impl Endpoint {
         // freed after the endpoint is closed, and nobody touches it before `complete`.
         let status = unsafe {
             let memory = entry.memory.as_ptr().cast();
-            let any = u64::MAX; // FI_ADDR_UNSPEC: a connection has only one other end.
+            let any = fi::FI_ADDR_UNSPEC; // A connection has only one other end.
             fi::fi_recv(self.endpoint.as_ptr(), memory, entry.len, ptr::null_mut(), any, context)
         };
         if status as i32 == -libc::EAGAIN {
@@ -608,7 +611,7 @@ impl Endpoint {
         // after the endpoint is closed, and nobody touches it before `complete`.
         let status = unsafe {
             let memory = entry.memory.as_ptr().cast();
-            let any = u64::MAX;
+            let any = fi::FI_ADDR_UNSPEC;
             fi::fi_send(self.endpoint.as_ptr(), memory, len, ptr::null_mut(), any, context)
         };
         if status as i32 == -libc::EAGAIN {

@@ -73,7 +73,7 @@ fn tend(ends: &Ends, patience: Duration, guests: &mut Guests) -> io::Result<()> 
         if getsockopt(&descriptor, TcpUserTimeout) != Ok(within) {
             let _ = TcpUserTimeout.set(&descriptor, &within);
         }
-        found.extend(guests.guest(socket));
+        found.extend(guests.guest(&socket));
     }
     guests.limit(found);
     Ok(())

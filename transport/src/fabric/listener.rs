@@ -1,7 +1,7 @@
 //! A rank's listener, which exists before the addresses of its peers are known.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
 use super::connector::Connector;
 use super::error::CallError;
+use super::fid::Blame;
 use super::guests::{Door, Guests};
 use super::handles::Network;
 use super::inbox::Inbox;
 use super::keeper::Keeper;
+use super::library::Library;
 use super::peers::Peers;
+use super::place::{Place, Ports};
 use super::rma::RmaEndpoint;
 use super::sockets::{self, Ends};
 use super::watcher::Watcher;
 use super::{FabricLink, OpenError, nonce};
 use crate::protocol::challenge::{self, Key};
 use crate::segment::Segment;
-
-/// The number of ports to try: another process may take a free port first.
-const PORTS: usize = 16;
 
 /// The bytes of a request for a connection: libfabric's header, and the proof after it.
 const REQUEST: u64 = HEADER + challenge::REQUEST as u64;
@@ -38,6 +38,7 @@ const HEADER: u64 = 32;
 pub struct Listener {
     network: Arc<Network>,
     address: SocketAddr,
+    ports: Option<Ports>,
     patience: Duration,
     /// The endpoint through which peers access memory of this rank.
     rma: Option<RmaEndpoint>,
@@ -71,20 +72,22 @@ fn allow_descriptors(peers: usize) {
 }
 
 impl Listener {
-    /// Listens with `provider` on the interface with address `interface`, and on no other. A
-    /// connection ends if the host at its other end is silent for longer than `patience`.
+    /// Listens with `provider` at `place`, an interface with or without a range of ports, and on no
+    /// other interface. A connection ends if the host at its other end is silent for longer than
+    /// `patience`.
     ///
     /// # Errors
-    /// libfabric or the system refuses it, for example for an unknown provider or another machine's
-    /// address.
+    /// There is no libfabric, or all ports of the range are in use. libfabric or the system refuses
+    /// it, for example for an unknown provider or another machine's address.
     pub fn open(
         provider: &str,
-        interface: IpAddr,
+        place: impl Into<Place>,
         patience: Duration,
     ) -> Result<Listener, OpenError> {
-        let listen = |address| Network::listen(provider, address);
-        let (address, network) = at_free_port(interface, patience, listen)?;
-        Ok(Listener { network, address, patience, rma: None })
+        let (library, place) = (Library::get()?, place.into());
+        let listen = |address| Network::listen(library, provider, address);
+        let (address, network) = at_free_port(place, patience, listen)?;
+        Ok(Listener { network, address, ports: place.ports, patience, rma: None })
     }
 
     /// The address at which this rank listens, to be given to its peers.
@@ -92,15 +95,17 @@ impl Listener {
         self.address
     }
 
-    /// Enables RMA between this rank and its peers. Returns the address at which peers access this
-    /// rank's memory.
+    /// Enables RMA between this rank and its peers, at another port of the same place. Returns the
+    /// address at which peers access this rank's memory.
     ///
     /// # Errors
-    /// The provider offers no endpoints for RMA, or requires a feature that the fabric module
-    /// leaves out.
+    /// All ports of the range are in use. The provider offers no endpoints for RMA, or requires a
+    /// feature that the fabric module leaves out.
     pub fn open_memory(&mut self) -> Result<SocketAddr, OpenError> {
-        let open = |address| RmaEndpoint::open(&self.network.blame.0, address);
-        let (address, rma) = at_free_port(self.address.ip(), self.patience, open)?;
+        let Blame { library, provider } = &self.network.blame;
+        let open = |address| RmaEndpoint::open(*library, provider, address);
+        let place = Place { interface: self.address.ip(), ports: self.ports };
+        let (address, rma) = at_free_port(place, self.patience, open)?;
         self.rma = Some(rma);
         Ok(address)
     }
@@ -121,7 +126,7 @@ impl Listener {
         memories: &[Option<SocketAddr>],
         secret: &[u8],
     ) -> Result<FabricLink, OpenError> {
-        let Listener { network, address, patience, rma } = self;
+        let Listener { network, address, patience, rma, .. } = self;
         let rank = segment.rank().ok_or(crate::segment::SegmentError::NotARank)?;
         let rma = rma.map(|mut rma| {
             rma.meet(memories, patience);
@@ -165,26 +170,27 @@ impl Listener {
     }
 }
 
-/// Calls `open` with the interface's address and a port that the system found free. Connections to
-/// that address end if their host is silent for longer than `patience`.
+/// Calls `open` with an address of the place that nothing listens at. Connections to that address
+/// end if their host is silent for longer than `patience`.
 pub(super) fn at_free_port<T>(
-    interface: IpAddr,
+    place: impl Into<Place>,
     patience: Duration,
     open: impl Fn(SocketAddr) -> Result<T, CallError>,
 ) -> Result<(SocketAddr, T), OpenError> {
+    let place = place.into();
+    let Place { interface, ports } = place;
     let system = |source| OpenError::System { interface, source };
-    let mut tries = 0..PORTS;
-    loop {
-        let free = TcpListener::bind((interface, 0)).and_then(|found| found.local_addr());
-        let address = free.map_err(system)?;
+    for address in place.addresses() {
+        let address = address.map_err(system)?;
         match open(address) {
             Ok(opened) => {
                 let watched = sockets::watch_listener(address, patience).map_err(system)?;
                 tracing::debug!(%address, watched, "listens");
                 return Ok((address, opened));
             }
-            Err(error) if error.code == libc::EADDRINUSE && tries.next().is_some() => {}
+            Err(error) if error.code == libc::EADDRINUSE => {}
             Err(error) => return Err(error.into()),
         }
     }
+    Err(OpenError::InUse { interface, ports })
 }

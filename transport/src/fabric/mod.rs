@@ -34,13 +34,16 @@
 mod connection;
 mod connector;
 mod error;
+mod ffi;
 mod fid;
 mod guests;
 mod handles;
 mod inbox;
 mod keeper;
+mod library;
 mod listener;
 mod peers;
+mod place;
 mod queue;
 mod rma;
 mod sockets;
@@ -49,6 +52,7 @@ mod tests;
 mod watcher;
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -66,8 +70,11 @@ use guests::Guests;
 use handles::{Completion, Connection, Event, Network};
 use inbox::Inbox;
 use keeper::Keeper;
+use library::Library;
+pub use library::{LIBRARY, LibraryError, Version};
 pub use listener::Listener;
 use peers::Peers;
+pub use place::{Place, Ports, WrongPorts};
 use rma::RmaEndpoint;
 use watcher::Watcher;
 
@@ -100,6 +107,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// An error of opening a link between hosts.
 #[derive(Debug, Error)]
 pub enum OpenError {
+    /// This process has no libfabric.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
     /// The provider refused a call.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -111,19 +121,59 @@ pub enum OpenError {
         /// The system's error.
         source: io::Error,
     },
+    /// Something else listens at each port that was tried.
+    #[error(
+        "listening on {interface}: {}",
+        match ports {
+            Some(ports) => format!("all ports of {ports} are in use"),
+            None => "each port that the system found free was taken by another process".to_owned(),
+        }
+    )]
+    InUse {
+        /// The interface.
+        interface: IpAddr,
+        /// The range that the rank is limited to.
+        ports: Option<Ports>,
+    },
     /// The segment's handle is the launcher's.
     #[error(transparent)]
     Segment(#[from] crate::segment::SegmentError),
 }
 
-/// The names of this host's providers that offer connected endpoints.
-pub fn providers() -> Vec<String> {
-    handles::providers()
+/// The libfabric of this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The library's version.
+    pub version: Version,
+    /// The file that it was loaded from, or that it is linked into.
+    pub file: PathBuf,
+    /// The names of this host's providers that offer connected endpoints.
+    pub providers: Vec<String>,
 }
 
-/// The version of libfabric that this program runs with.
-pub fn version() -> (u32, u32) {
-    handles::version()
+/// Finds libfabric, which loads it.
+///
+/// # Errors
+/// There is none, or it is too old.
+pub fn find() -> Result<Found, LibraryError> {
+    let library = Library::get()?;
+    let (version, file) = (library.version(), library.file());
+    Ok(Found { version, file, providers: handles::providers(library) })
+}
+
+/// Ends a test, with the reason on standard error, where this machine has no libfabric. If the
+/// environment names one, the test must find it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! needs_libfabric {
+    () => {
+        if let Err(error) = $crate::fabric::find() {
+            let named = std::env::var($crate::fabric::LIBRARY);
+            assert!(named.is_err(), "{error}");
+            eprintln!("skipped: {error}");
+            return;
+        }
+    };
 }
 
 /// A rank's connections to its peers on other hosts.
@@ -233,8 +283,11 @@ impl FabricLink {
         loop {
             self.looks = self.looks.wrapping_add(1);
             if self.looks % LOOKS == 0 {
-                // Otherwise the keeper is closing some.
-                if let Ok(mut guests) = self.guests.try_lock() {
+                // While strangers arrive, nothing is accepted beside a keeper that is closing some:
+                // it may be slow, and descriptors would run out meanwhile.
+                let guests =
+                    if may { self.guests.lock().ok() } else { self.guests.try_lock().ok() };
+                if let Some(mut guests) = guests {
                     guests.make_room(may);
                 }
             }

@@ -4,9 +4,8 @@
 use std::os::fd::RawFd;
 use std::ptr;
 
-use libfabric_sys::bindgen as fi;
-
 use super::error::CallError;
+use super::ffi as fi;
 use super::fid::{Blame, Fid};
 
 /// The number of operations under way that fit the queue at once. The provider tcp lets it grow.
@@ -42,8 +41,8 @@ impl Queue {
     pub(super) fn open(domain: &Fid<fi::fid_domain>, blame: &Blame) -> Result<Queue, CallError> {
         let mut attributes = fi::fi_cq_attr {
             size: ROOM,
-            format: fi::fi_cq_format_FI_CQ_FORMAT_MSG,
-            wait_obj: fi::fi_wait_obj_FI_WAIT_FD,
+            format: fi::FI_CQ_FORMAT_MSG,
+            wait_obj: fi::FI_WAIT_FD,
             ..Default::default()
         };
         let mut queue = ptr::null_mut();
@@ -67,7 +66,7 @@ impl Queue {
     /// The queue itself failed.
     pub(super) fn read(&self, mut take: impl FnMut(RawCompletion)) -> Result<bool, CallError> {
         let mut entries = [fi::fi_cq_msg_entry::default(); BATCH];
-        let received = |flags: u64| flags & u64::from(fi::FI_RECV) != 0;
+        let received = |flags: u64| flags & fi::FI_RECV != 0;
         // SAFETY: the buffer holds BATCH entries of the queue's format.
         let status =
             unsafe { fi::fi_cq_read(self.queue.as_ptr(), entries.as_mut_ptr().cast(), BATCH) };
@@ -80,7 +79,7 @@ impl Queue {
                 Ok(count > 0)
             }
             status if status as i32 == -libc::EAGAIN => Ok(false),
-            status if status as i32 == -(fi::FI_EAVAIL as i32) => {
+            status if status as i32 == -fi::FI_EAVAIL => {
                 let mut entry = fi::fi_cq_err_entry::default();
                 // SAFETY: the entry outlives the call; it offers no buffer for provider data.
                 let status = unsafe { fi::fi_cq_readerr(self.queue.as_ptr(), &mut entry, 0) };
@@ -124,7 +123,7 @@ pub(super) fn descriptor<T>(queue: &Fid<T>, blame: &Blame) -> Result<RawFd, Call
     // descriptor; other objects refuse it.
     let status = unsafe {
         let place = ptr::from_mut(&mut descriptor).cast();
-        fi::fi_control(queue.fid(), fi::FI_GETWAIT as i32, place)
+        fi::fi_control(queue.fid(), fi::FI_GETWAIT, place)
     };
     blame.done("fi_control", status as isize).map(|()| descriptor)
 }

@@ -27,11 +27,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use libfabric_sys::bindgen as fi;
-
 use super::error::{CallError, Refusals};
+use super::ffi as fi;
 use super::fid::{Blame, Fid};
 use super::handles::{Info, Sockaddr, Use, offer};
+use super::library::Library;
 use super::peers::SILENCE;
 use super::queue::Queue;
 use super::sockets;
@@ -121,14 +121,18 @@ impl RmaEndpoint {
     /// # Errors
     /// A call failed. The port may be in use (EADDRINUSE), or the provider may offer no such
     /// endpoints, or it may require a feature that is left out here.
-    pub(super) fn open(provider: &str, address: SocketAddr) -> Result<RmaEndpoint, CallError> {
-        let blame = Blame(provider.to_owned());
-        let info = offer(provider, address.ip(), address.port(), Use::Rma)?;
+    pub(super) fn open(
+        library: Library,
+        provider: &str,
+        address: SocketAddr,
+    ) -> Result<RmaEndpoint, CallError> {
+        let blame = Blame::new(library, provider);
+        let info = offer(&blame, address.ip(), address.port(), Use::Rma)?;
         let (offered, mut fabric) = (info.as_ptr(), ptr::null_mut());
         // SAFETY: the offer's attributes are valid until it is dropped.
         let attributes = unsafe { (*offered).fabric_attr };
         // SAFETY: the arguments outlive the call, and the new object is owned from its return on.
-        let status = unsafe { fi::fi_fabric(attributes, &mut fabric, ptr::null_mut()) };
+        let status = unsafe { (library.fi_fabric)(attributes, &mut fabric, ptr::null_mut()) };
         let fabric = blame.made("fi_fabric", status, fabric)?;
         let (opened, mut domain) = (fabric.as_ptr(), ptr::null_mut());
         // SAFETY: the arguments outlive the call, and the new object is owned from its return on.
@@ -150,11 +154,11 @@ impl RmaEndpoint {
         let endpoint = blame.made("fi_endpoint", status, endpoint)?;
         // SAFETY: all are open, and closed after the endpoint.
         unsafe {
-            blame.done("fi_ep_bind", fi::fi_ep_bind(endpoint.as_ptr(), peers.fid(), 0) as isize)?;
-            let both = u64::from(fi::FI_TRANSMIT) | u64::from(fi::FI_RECV);
-            let bound = fi::fi_ep_bind(endpoint.as_ptr(), completions.fid(), both);
+            blame.done("fi_ep_bind", fi::fi_bind(endpoint.fid(), peers.fid(), 0) as isize)?;
+            let both = fi::FI_TRANSMIT | fi::FI_RECV;
+            let bound = fi::fi_bind(endpoint.fid(), completions.fid(), both);
             blame.done("fi_ep_bind", bound as isize)?;
-            blame.done("fi_enable", fi::fi_enable(endpoint.as_ptr()) as isize)?;
+            blame.done("fi_enable", fi::fi_enable(endpoint.fid()) as isize)?;
         }
         // SAFETY: libfabric made the attributes, which the domain holds.
         let most = unsafe { (*(*domain.info.as_ptr()).tx_attr).rma_iov_limit };
@@ -321,7 +325,7 @@ impl Operations {
 
 impl Rdma for RmaEndpoint {
     fn provider(&self) -> &str {
-        &self.domain.blame.0
+        &self.domain.blame.provider
     }
 
     fn stretch_limit(&self) -> usize {
@@ -348,11 +352,11 @@ impl Rdma for RmaEndpoint {
             // SAFETY: the memory stays valid until the region is closed, by the caller's promise.
             let status = unsafe {
                 let (domain, start) = (self.domain.domain.as_ptr(), memory.as_ptr().cast());
-                let access = u64::from(fi::FI_REMOTE_READ) | u64::from(fi::FI_REMOTE_WRITE);
-                fi::fi_mr_reg(domain, start, len, access, 0, key, 0, &mut region, ptr::null_mut())
+                let access = fi::FI_REMOTE_READ | fi::FI_REMOTE_WRITE;
+                fi::fi_mr_reg(domain, (start, len), access, key, &mut region)
             };
             // The key is taken already: try another.
-            if -status == fi::FI_ENOKEY as i32 && tries.next().is_some() {
+            if -status == fi::FI_ENOKEY && tries.next().is_some() {
                 continue;
             }
             let region = blame.made("fi_mr_reg", status, region).map_err(refused)?;
@@ -400,9 +404,7 @@ impl Rdma for RmaEndpoint {
         let status = unsafe {
             let endpoint = self.endpoint.as_ptr();
             match access {
-                Access::Write => {
-                    fi::fi_writemsg(endpoint, &message, fi::FI_DELIVERY_COMPLETE.into())
-                }
+                Access::Write => fi::fi_writemsg(endpoint, &message, fi::FI_DELIVERY_COMPLETE),
                 Access::Read => fi::fi_readmsg(endpoint, &message, 0),
             }
         };
@@ -455,7 +457,7 @@ impl Drop for Region {
 // On other machines the provider tcp offers no such endpoints, or none that initiate.
 #[cfg(all(test, target_pointer_width = "64", target_endian = "little"))]
 mod tests {
-    use std::net::{Ipv4Addr, TcpListener};
+    use std::net::{IpAddr, Ipv4Addr, TcpListener};
     use std::os::fd::AsRawFd;
 
     use nix::sys::socket::{
@@ -474,9 +476,10 @@ mod tests {
 
     impl Pair {
         fn new() -> Pair {
-            let (here, patience) = (Ipv4Addr::LOCALHOST.into(), Duration::from_secs(20));
+            let (here, patience) = (IpAddr::V4(Ipv4Addr::LOCALHOST), Duration::from_secs(20));
+            let library = Library::get().unwrap();
             let open = || {
-                let open = |address| RmaEndpoint::open("tcp", address);
+                let open = |address| RmaEndpoint::open(library, "tcp", address);
                 at_free_port(here, patience, open).unwrap()
             };
             let ((one, mut origin), (other, mut target)) = (open(), open());
@@ -541,6 +544,7 @@ mod tests {
 
     #[test]
     fn written_data_are_read_back() {
+        crate::needs_libfabric!();
         let pair = Pair::new();
         let mut memory = vec![255u8; 16];
         let start = NonNull::new(memory.as_mut_ptr()).unwrap();
@@ -555,8 +559,9 @@ mod tests {
 
     /// Writes to a peer at an address. Returns the failure, if one comes within the given time.
     fn attempt(to: SocketAddr, patience: Duration, within: Duration) -> Option<(u32, CallError)> {
-        let open = |address| RmaEndpoint::open("tcp", address);
-        let here = Ipv4Addr::LOCALHOST.into();
+        let library = Library::get().unwrap();
+        let open = |address| RmaEndpoint::open(library, "tcp", address);
+        let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let (own, mut memory) = at_free_port(here, patience, open).unwrap();
         memory.meet(&[Some(own), Some(to)], patience);
         let origin = Arc::new(memory);
@@ -578,6 +583,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_does_not_listen_is_given_up() {
+        crate::needs_libfabric!();
         let patience = Duration::from_millis(300);
         // The socket keeps its port, so that no other process listens there meanwhile.
         let (family, kind) = (AddressFamily::Inet, SockType::Stream);
@@ -591,6 +597,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_does_not_respond_is_waited_for() {
+        crate::needs_libfabric!();
         let patience = Duration::from_millis(300);
         let stopped = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let failed = attempt(stopped.local_addr().unwrap(), patience, 5 * patience);
@@ -599,6 +606,7 @@ mod tests {
 
     #[test]
     fn accesses_outside_of_registered_memory_fail_and_change_none() {
+        crate::needs_libfabric!();
         let mut memory = vec![255u8; 16];
         let start = NonNull::new(memory.as_mut_ptr()).unwrap();
         for case in ["wrong key", "beyond the end", "dropped"] {

@@ -84,10 +84,11 @@ fn finalize(link: FabricLink) {
 
 #[test]
 fn a_guest_that_claims_a_rank_does_not_delay_that_ranks_farewell() {
+    crate::needs_libfabric!();
     let [mut left, mut right] = pair();
     // The only connection is the one that `left` made.
     pass(&mut left, &mut right);
-    let open = |address| Network::listen("tcp", address);
+    let open = |address| Network::listen(Library::get().unwrap(), "tcp", address);
     let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
     let (to, key) = (left.connector.address(0).unwrap(), Key::new(SECRET));
     let greeting = Greeting::new(1, 0, Nonce::default());
@@ -112,6 +113,7 @@ fn a_guest_that_claims_a_rank_does_not_delay_that_ranks_farewell() {
 
 #[test]
 fn a_farewell_arrives_after_all_frames() {
+    crate::needs_libfabric!();
     let [mut left, mut right] = acquainted();
     // More frames than the connection holds at once.
     let sent = (0..100).filter(|_| send(&mut right, 0, FRAME)).count();
@@ -128,6 +130,7 @@ fn a_farewell_arrives_after_all_frames() {
 
 #[test]
 fn a_peer_that_the_job_knows_to_be_gone_is_gone_after_its_last_frames() {
+    crate::needs_libfabric!();
     let [mut left, mut right] = acquainted();
     // No more than a connection takes at once.
     let sent = usize::from(DEPTH.min(3));
@@ -153,6 +156,7 @@ fn a_peer_that_the_job_knows_to_be_gone_is_gone_after_its_last_frames() {
 
 #[test]
 fn a_peer_without_a_farewell_may_not_speak_after_its_connection_ended() {
+    crate::needs_libfabric!();
     let [mut left, mut right] = acquainted();
     left.peers.segment.mark(1, RankState::Finalized);
     right.give_up(0);
@@ -164,6 +168,7 @@ fn a_peer_without_a_farewell_may_not_speak_after_its_connection_ended() {
 
 #[test]
 fn a_held_answer_is_sent_before_a_pause_despite_unread_frames() {
+    crate::needs_libfabric!();
     let [mut left, mut right] = acquainted();
     // Both arrive together: the second is held while the first is under way.
     for len in [1, 2] {
@@ -183,6 +188,7 @@ fn a_held_answer_is_sent_before_a_pause_despite_unread_frames() {
 
 #[test]
 fn frames_that_arrived_while_the_rank_computed_are_read_before_their_sender_is_gone() {
+    crate::needs_libfabric!();
     let [mut left, mut right] = acquainted();
     // Each frame is a message of its own. The system's buffers hold the messages that the link
     // doesn't.
@@ -211,9 +217,10 @@ fn frames_that_arrived_while_the_rank_computed_are_read_before_their_sender_is_g
 
 #[test]
 fn requests_without_a_valid_proof_are_rejected() {
+    crate::needs_libfabric!();
     let [mut left, mut right] = pair();
     let to = right.connector.address(1).unwrap();
-    let open = |address| Network::listen("tcp", address);
+    let open = |address| Network::listen(Library::get().unwrap(), "tcp", address);
     let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
     // This rank's connection is accepted. It computes before it sends the greeting.
     assert!(send(&mut left, 1, 8));
@@ -266,9 +273,10 @@ fn requests_without_a_valid_proof_are_rejected() {
 
 #[test]
 fn a_holder_of_the_secret_keeps_few_connections_open_and_the_rank_connects() {
+    crate::needs_libfabric!();
     let [mut left, mut right] = pair();
     let to = right.connector.address(1).unwrap();
-    let open = |address| Network::listen("tcp", address);
+    let open = |address| Network::listen(Library::get().unwrap(), "tcp", address);
     let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
     let key = Key::new(SECRET);
     let (mut held, mut most) = (Vec::new(), 0);
@@ -290,6 +298,7 @@ fn a_holder_of_the_secret_keeps_few_connections_open_and_the_rank_connects() {
 
 #[test]
 fn a_connection_is_unsettled_until_it_is_established_or_ended() {
+    crate::needs_libfabric!();
     let [mut left, mut right] = pair();
     assert!(send(&mut left, 1, 8) && !left.connector.is_settled());
     pass(&mut left, &mut right);
@@ -306,6 +315,7 @@ fn a_connection_is_unsettled_until_it_is_established_or_ended() {
 
 #[test]
 fn connections_are_probed_again_after_libfabric_stopped_the_probes() {
+    crate::needs_libfabric!();
     let patience = Duration::from_secs(1);
     let [mut left, mut right] = pair_with(patience);
     pass(&mut left, &mut right);
@@ -319,6 +329,7 @@ fn connections_are_probed_again_after_libfabric_stopped_the_probes() {
 
 #[test]
 fn a_rank_that_computes_while_it_connects_is_not_dropped() {
+    crate::needs_libfabric!();
     let [mut left, mut right] = pair();
     assert!(send(&mut left, 1, 8));
     wait(|| {
@@ -341,6 +352,7 @@ fn a_rank_that_computes_while_it_connects_is_not_dropped() {
 
 #[test]
 fn a_rank_that_reads_nothing_for_long_is_not_lost() {
+    crate::needs_libfabric!();
     let patience = Duration::from_secs(1);
     let [mut left, mut right] = pair_with(patience);
     pass(&mut left, &mut right);
@@ -387,6 +399,7 @@ fn with_descriptors<T>(more: rlim_t, act: impl FnOnce() -> T) -> T {
 
 #[test]
 fn a_peer_whose_connection_cannot_be_watched_is_not_lost() {
+    crate::needs_libfabric!();
     if !is_alone("a_peer_whose_connection_cannot_be_watched_is_not_lost") {
         return;
     }
@@ -404,6 +417,7 @@ fn a_peer_whose_connection_cannot_be_watched_is_not_lost() {
 
 #[test]
 fn a_connection_without_a_descriptor_is_tried_again() {
+    crate::needs_libfabric!();
     if !is_alone("a_connection_without_a_descriptor_is_tried_again") {
         return;
     }
@@ -429,6 +443,7 @@ fn a_connection_without_a_descriptor_is_tried_again() {
 
 #[test]
 fn a_peer_is_lost_when_a_frame_cannot_be_posted() {
+    crate::needs_libfabric!();
     for looks in [false, true] {
         let [mut left, mut right] = pair();
         pass(&mut left, &mut right);
@@ -450,6 +465,7 @@ fn a_peer_is_lost_when_a_frame_cannot_be_posted() {
 
 #[test]
 fn a_failed_link_returns_its_error_and_its_peers_see_its_rank_as_lost() {
+    crate::needs_libfabric!();
     for is_connected in [true, false] {
         let [mut left, mut right] = pair();
         if is_connected {
@@ -488,6 +504,7 @@ fn read_until_lost(by: &mut FabricLink, to: &mut FabricLink) {
 
 #[test]
 fn a_peer_that_is_given_up_sees_this_rank_as_lost() {
+    crate::needs_libfabric!();
     for (sends, is_sent) in [(true, false), (false, true), (true, true)] {
         let [mut left, mut right] = pair();
         if sends {
@@ -512,6 +529,7 @@ fn a_peer_that_is_given_up_sees_this_rank_as_lost() {
 
 #[test]
 fn a_peer_that_is_given_up_is_not_accepted_any_more() {
+    crate::needs_libfabric!();
     let [mut left, mut right] = pair();
     // The peer is given up after its request was accepted, and then before it makes one.
     assert!(send(&mut right, 0, 8));
@@ -531,6 +549,7 @@ fn a_peer_that_is_given_up_is_not_accepted_any_more() {
 
 #[test]
 fn threads_of_the_link_block_signals() {
+    crate::needs_libfabric!();
     let [left, _right] = pair();
     // Threads of this test and of others. The system keeps 15 bytes of a name.
     for ours in ["longshore-fabri", "longshore-keepe"] {

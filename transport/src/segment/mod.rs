@@ -19,7 +19,7 @@ mod ranges;
 #[doc(hidden)]
 pub mod state;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -77,9 +77,16 @@ struct Object {
     pieces: Mutex<Pieces>,
 }
 
+/// The granules that stay mapped: those of two windows, and as many again.
+const RECENT: usize = 8;
+
 #[derive(Default)]
 struct Mappings {
     all: HashMap<Range, SharedMapping>,
+    /// The last mappings of one granule. They outlive their users, since a program that makes a
+    /// window, frees it and makes the next one gets the same granules again. Mapping one and
+    /// touching its pages takes as long as the messages of a window's creation.
+    recent: VecDeque<Mapping>,
     /// The number of entries at which those of ended mappings are removed.
     limit: usize,
 }
@@ -89,12 +96,18 @@ impl Mappings {
         self.all.get(&range).and_then(SharedMapping::upgrade)
     }
 
-    fn insert(&mut self, range: Range, mapping: &Mapping) {
+    /// Keeps a mapping for its next users. Returns one that isn't kept any longer.
+    fn insert(&mut self, range: Range, mapping: &Mapping) -> Option<Mapping> {
         if self.all.len() >= self.limit {
             self.all.retain(|_, mapping| mapping.exists());
             self.limit = 2 * self.all.len() + 64;
         }
         self.all.insert(range, mapping.downgrade());
+        if range.len > GRANULE {
+            return None;
+        }
+        self.recent.extend(mapping.part(0, range.len));
+        (self.recent.len() > RECENT).then(|| self.recent.pop_front()).flatten()
     }
 }
 
@@ -252,7 +265,10 @@ impl Segment {
             return Ok(mapping);
         }
         let mapping = Mapping::new(self.as_fd(), range)?;
-        shared.insert(range, &mapping);
+        let ended = shared.insert(range, &mapping);
+        // The system call isn't waited for by others.
+        drop(shared);
+        drop(ended);
         Ok(mapping)
     }
 

@@ -68,7 +68,7 @@ fn export(out: &mut String, function: &Function, width: Width) {
                 out,
                 format_args!(
                     "{head}({declared}) -> {result} {{\n    \
-                     match unsafe {{ crate::attempt::{lower}({arguments}) }} {{\n        \
+                     match unsafe {{ crate::call::attempt::{lower}({arguments}) }} {{\n        \
                      Some(()) => 0,\n        None => unsafe {{ {inner}_rest({names}) }},\n    }}\n}}\n"
                 ),
             );
@@ -79,7 +79,7 @@ fn export(out: &mut String, function: &Function, width: Width) {
             out,
             format_args!(
                 "{head}({declared}) -> {result} {{\n    \
-                 match unsafe {{ crate::quick::{lower}({arguments}) }} {{\n        \
+                 match unsafe {{ crate::call::quick::{lower}({arguments}) }} {{\n        \
                  Some(code) => code,\n        None => unsafe {{ {inner}_long({names}) }},\n    }}\n}}\n"
             ),
         );
@@ -100,7 +100,7 @@ fn export(out: &mut String, function: &Function, width: Width) {
 }
 
 fn body(out: &mut String, function: &Function, width: Width) {
-    let place = format!("crate::{}::{}", function.module(), function.name().to_lowercase());
+    let place = format!("crate::{}::{}", function.path(), function.name().to_lowercase());
     if function.result().is_some() {
         let arguments: Vec<String> = function.parameters().iter().map(Parameter::quick).collect();
         put(out, format_args!("    unsafe {{ {place}({}) }}\n", arguments.join(", ")));
@@ -180,7 +180,7 @@ fn body(out: &mut String, function: &Function, width: Width) {
 fn or_null(results: &[&Parameter]) -> String {
     let null = |parameter: &&Parameter| {
         let null = parameter.kind().null()?;
-        Some(format!("arg::put({}, crate::constants::{null});", parameter.name()))
+        Some(format!("arg::put({}, crate::edge::constants::{null});", parameter.name()))
     };
     let nulls: Vec<String> = results.iter().filter_map(null).collect();
     match nulls.is_empty() {
@@ -205,7 +205,7 @@ fn raiser(function: &Function) -> String {
         && !function.parameters().iter().any(|p| p.name() == "fh" && p.way() != Way::Out)
     {
         // MPI-5.0 section 14.7.
-        return "Raiser::File(crate::constants::FILE_NULL)".to_owned();
+        return "Raiser::File(crate::edge::constants::FILE_NULL)".to_owned();
     }
     for (object, raiser) in
         [("Comm", "Comm"), ("Win", "Win"), ("File", "File"), ("Session", "Session")]

@@ -8,7 +8,7 @@ use crate::kind::{Kind, Width};
 #[derive(Clone, Debug)]
 pub struct Function {
     name: String,
-    module: String,
+    path: String,
     flags: Vec<String>,
     parameters: Vec<Parameter>,
     result: Option<Kind>,
@@ -47,20 +47,20 @@ pub fn functions() -> &'static [Function] {
 }
 
 fn parse(table: &str) -> Vec<Function> {
-    let mut module = String::new();
+    let mut path = String::new();
     let mut functions = Vec::new();
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     for line in lines {
         match line.strip_prefix('[') {
-            Some(title) => title.trim_end_matches(']').clone_into(&mut module),
-            None => functions.push(Function::parse(&module, line)),
+            Some(title) => title.trim_end_matches(']').clone_into(&mut path),
+            None => functions.push(Function::parse(&path, line)),
         }
     }
     functions
 }
 
 impl Function {
-    fn parse(module: &str, line: &str) -> Function {
+    fn parse(path: &str, line: &str) -> Function {
         let (head, rest) = line.split_once('|').unwrap_or_else(|| panic!("no `|` in {line}"));
         let mut head = head.split_whitespace().map(str::to_owned);
         let name = head.next().unwrap_or_else(|| panic!("no name in {line}"));
@@ -70,7 +70,7 @@ impl Function {
         };
         let words: Vec<&str> = parameters.split_whitespace().collect();
         let parameters = words.chunks(2).map(|pair| Parameter::parse(pair[0], pair[1])).collect();
-        Function { name, module: module.to_owned(), flags: head.collect(), parameters, result }
+        Function { name, path: path.to_owned(), flags: head.collect(), parameters, result }
     }
 
     /// Its name without the prefix `MPI_`, such as `Send`.
@@ -78,9 +78,14 @@ impl Function {
         &self.name
     }
 
-    /// The module that has it.
+    /// The name of the module that has it.
     pub fn module(&self) -> &str {
-        &self.module
+        self.path.rsplit_once("::").map_or(&*self.path, |(_, name)| name)
+    }
+
+    /// The path of the module that has it, in the crate longshore-abi.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
     }
 
     /// Its parameters, those of the version with large counts among them.

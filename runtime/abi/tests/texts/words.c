@@ -11,7 +11,7 @@
 // says: 7: a predefined operation: MPI_BXOR isn't defined on MPI_DOUBLE, a floating-point type
 // says: 8: lock type 77 doesn't exist: use MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE
 // says: 9: MPI_Type_create_struct(2, {1, 1}, {0, 8}, {MPI_INT, MPI_DOUBLE})
-// says: 10: compare_and_swap: MPI_DOUBLE is a floating-point type: use an integer
+// says: 10: a compare-and-swap: MPI_DOUBLE is a floating-point type: use an integer
 // says: 11: the error handler was created for a communicator, not a window
 // says: 12: an operation needs an access epoch to its target: make it between two calls of
 // says: MPI_Win_fence, of MPI_Win_lock and MPI_Win_unlock, or of MPI_Win_start and MPI_Win_complete

@@ -26,13 +26,12 @@ pub struct Process {
 }
 
 impl Process {
-    /// The process that runs an example as a machine of this representation; `None` if there is
-    /// none.
-    pub fn find(representation: &str, example: &str) -> Option<Process> {
+    /// The process that runs examples as a machine of this representation; `None` if there is none.
+    pub fn find(representation: &str) -> Option<Process> {
         let (_, target, emulator) = MACHINES.iter().find(|(name, ..)| *name == representation)?;
         // This command is target/PROFILE/longshore, and ci/cross builds in target/cross.
         let folder = env::current_exe().ok()?.parent()?.parent()?.join("cross").join(target);
-        let built = ["release", "debug"].map(|profile| folder.join(profile).join(example));
+        let built = ["release", "debug"].map(|profile| folder.join(profile).join("example"));
         let program = built.into_iter().find(|program| program.exists())?;
         let emulator = match emulator {
             Some(name) => Some(in_path(name)?),

@@ -1,9 +1,11 @@
 //! What `longshore info` finds out about this build on this machine.
 
+use std::path::PathBuf;
 use std::thread;
 
-use longshore::launcher::Limits;
-use longshore_transport::{Segment, segment};
+use longshore::endpoint;
+use longshore_launcher::Limits;
+use longshore_transport::{Segment, fabric, segment};
 use serde::Serialize;
 use shipable::arch::ByteOrder;
 use shipable::{Architecture, Basic};
@@ -52,8 +54,7 @@ pub struct Representation {
 #[derive(Serialize)]
 pub struct Transports {
     pub shm: Shm,
-    /// `None` in a build without libfabric.
-    pub fabric: Option<Fabric>,
+    pub fabric: Fabric,
 }
 
 #[derive(Serialize)]
@@ -67,8 +68,12 @@ pub struct Shm {
 
 #[derive(Serialize)]
 pub struct Fabric {
+    /// Why there is none, and what to do.
+    pub error: Option<String>,
+    /// libfabric's file.
+    pub library: Option<PathBuf>,
     /// libfabric's version.
-    pub version: String,
+    pub version: Option<String>,
     /// The providers that Longshore can use here.
     pub providers: Vec<String>,
     /// By which endpoints hosts are reached, a line for each kind of host.
@@ -104,7 +109,7 @@ impl Facts {
                     most_ranks: segment::MAX_RANKS,
                     range_bytes: segment::GRANULE,
                 },
-                fabric: fabric(),
+                fabric: Fabric::find(),
             },
             settings: settings::all(),
         }
@@ -132,25 +137,31 @@ impl Representation {
     }
 }
 
-#[cfg(feature = "fabric")]
-fn fabric() -> Option<Fabric> {
-    use longshore::endpoint;
-    use longshore_transport::fabric::{providers, version};
-
-    let (major, minor) = version();
-    let mut endpoints: Vec<Reach> = Vec::new();
-    for there in Architecture::all() {
-        let (endpoint, why) = endpoint::choose("tcp", &Architecture::NATIVE, there);
-        let endpoint = endpoint.to_string();
-        // Representations with equal byte order and word sizes share one line.
-        if !endpoints.iter().any(|shown| shown.endpoint == endpoint && shown.why == why) {
-            endpoints.push(Reach { like: there.name(), endpoint, why });
+impl Fabric {
+    fn find() -> Fabric {
+        let found = match fabric::find() {
+            Ok(found) => found,
+            Err(error) => {
+                let (providers, endpoints) = (Vec::new(), Vec::new());
+                let error = Some(error.to_string());
+                return Fabric { error, library: None, version: None, providers, endpoints };
+            }
+        };
+        let mut endpoints: Vec<Reach> = Vec::new();
+        for there in Architecture::all() {
+            let (endpoint, why) = endpoint::choose("tcp", &Architecture::NATIVE, there);
+            let endpoint = endpoint.to_string();
+            // Representations with equal byte order and word sizes share one line.
+            if !endpoints.iter().any(|shown| shown.endpoint == endpoint && shown.why == why) {
+                endpoints.push(Reach { like: there.name(), endpoint, why });
+            }
+        }
+        Fabric {
+            error: None,
+            library: Some(found.file),
+            version: Some(found.version.to_string()),
+            providers: found.providers,
+            endpoints,
         }
     }
-    Some(Fabric { version: format!("{major}.{minor}"), providers: providers(), endpoints })
-}
-
-#[cfg(not(feature = "fabric"))]
-fn fabric() -> Option<Fabric> {
-    None
 }

@@ -4,6 +4,7 @@ mod facts;
 mod settings;
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use facts::{Fabric, Facts, Reach};
@@ -101,13 +102,7 @@ fn print(out: &mut impl Write, facts: &Facts) -> io::Result<()> {
         )?,
         Some(error) => writeln!(out, "  shm    not available here: {error}")?,
     }
-    match &facts.transports.fabric {
-        Some(fabric) => print_fabric(out, fabric)?,
-        None => writeln!(
-            out,
-            "  fabric not in this build: needs the cargo feature `fabric`, and libfabric"
-        )?,
-    }
+    print_fabric(out, &facts.transports.fabric)?;
     writeln!(out, "  sim    ranks in one process, for tests")?;
     let set = facts.settings.iter().filter(|setting| setting.source == Source::Environment);
     for (index, setting) in set.enumerate() {
@@ -120,6 +115,10 @@ fn print(out: &mut impl Write, facts: &Facts) -> io::Result<()> {
 }
 
 fn print_fabric(out: &mut impl Write, fabric: &Fabric) -> io::Result<()> {
+    if let Some(error) = &fabric.error {
+        return writeln!(out, "  fabric not available here, so jobs have one host: {error}");
+    }
+    let (version, library) = (fabric.version.as_deref(), fabric.library.as_deref());
     let providers = match fabric.providers.is_empty() {
         true => "no suitable provider".to_owned(),
         false => fabric.providers.join(", "),
@@ -127,8 +126,9 @@ fn print_fabric(out: &mut impl Write, fabric: &Fabric) -> io::Result<()> {
     writeln!(
         out,
         "  fabric between hosts, by connected endpoints; libfabric {} with {providers}",
-        fabric.version
+        version.unwrap_or_default()
     )?;
+    writeln!(out, "         libfabric is {}", library.unwrap_or(Path::new("?")).display())?;
     for Reach { like, endpoint, why } in &fabric.endpoints {
         writeln!(out, "         to a host like {like} by {endpoint}: {why}")?;
     }

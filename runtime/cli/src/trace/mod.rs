@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use longshore::observe::timeline::{RankLine, Span, Timeline};
+use longshore_launcher::timeline::{RankLine, Span, Timeline};
 
 /// Prints where the ranks of a traced job waited, and for which rank
 ///

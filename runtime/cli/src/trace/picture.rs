@@ -3,8 +3,8 @@
 //! A trace may have millions of calls, so each pixel of a row has the state in which its rank spent
 //! most of the pixel's time. The picture's size depends on the number of ranks only.
 
-use longshore::observe::timeline::{RankLine, Timeline};
 use longshore_benches::report::page;
+use longshore_launcher::timeline::{RankLine, Timeline};
 use svg::node::element::{Definitions, Group, Line, Marker, Path, Rectangle, Text, Title};
 
 use super::{Wait, duration, in_calls};

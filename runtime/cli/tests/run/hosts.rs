@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
 use std::thread;
 use std::time::Duration;
 
@@ -159,9 +159,9 @@ fn ranks_go_to_the_hosts_in_turn() {
 }
 
 /// Ranks 0, 2 and 4 share memory, and 1 and 3.
-#[cfg(feature = "fabric")]
 #[test]
 fn ranks_that_are_no_neighbours_share_a_host() {
+    longshore_transport::needs_libfabric!();
     let hosts = ["--host", "1:3,2:2", "--start", "env -i nice -n", "--map-by", "host"];
     let options = ["-x", "LONGSHORE_INTERFACE=lo", "-n", "5"];
     let options = [&hosts[..], &options].concat().into_iter().map(str::to_owned).collect();
@@ -178,6 +178,57 @@ fn ranks_that_are_no_neighbours_share_a_host() {
         "rank 4 beside [0, 2, 4], sees [0, 2, 4]",
     ];
     assert_eq!(lines, expected);
+}
+
+/// Only ranks on several hosts load libfabric.
+#[test]
+fn a_host_without_libfabric_is_named_with_what_to_install_there() {
+    let nowhere = ["-x", "LONGSHORE_LIBFABRIC=/nowhere/libfabric.so.1", "-n", "2"];
+    let job = |hosts: &[&str]| {
+        let options = [hosts, &nowhere].concat().into_iter().map(str::to_owned).collect();
+        run(&[options, role("beside")].concat())
+    };
+    let finished = job(&[&HOSTS[..], &["-x", "LONGSHORE_INTERFACE=lo"]].concat());
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let error = format!(
+        " run on different hosts, and on host {}, libfabric, which carries data between hosts, \
+         can't be loaded: /nowhere/libfabric.so.1: ",
+        name.trim()
+    );
+    assert!(finished.status != 0 && finished.stderr.contains(&error), "{}", finished.stderr);
+    // The other rank is ended by the death of the one that reports first.
+    let ranks = ["rank 0 and rank 1", "rank 1 and rank 0"];
+    assert!(ranks.iter().any(|ranks| finished.stderr.contains(ranks)), "{}", finished.stderr);
+    for remedy in ["LONGSHORE_LIBFABRIC", "apt-get install libfabric1", "one host"] {
+        assert!(finished.stderr.contains(remedy), "{remedy}: {}", finished.stderr);
+    }
+    job(&[]).expect(0, &[]);
+}
+
+/// Ranks of one host take different ports. The system itself assigns ports above these.
+#[test]
+fn ranks_listen_on_the_ports_that_are_named() {
+    longshore_transport::needs_libfabric!();
+    let job = |ports: String| {
+        let ports = format!("LONGSHORE_PORTS={ports}");
+        let options = ["-x", "LONGSHORE_INTERFACE=lo", "-x", &ports, "-n", "3"];
+        let options = [&["--host", "1:1,2:2", "--start", "env -i nice -n"][..], &options].concat();
+        run(&[options.into_iter().map(str::to_owned).collect(), role("beside")].concat())
+    };
+    let low = 20_000 + process::id() % 100 * 100;
+    job(format!("{low}:{}", low + 99)).expect(0, &[]);
+    let one = format!("{low}:{low}");
+    let narrow = job(one.clone());
+    assert_ne!(narrow.status, 0);
+    for part in [
+        &format!("listening on 127.0.0.1: all ports of {one} are in use. Each rank needs two"),
+        "of the job's ranks: set more in LONGSHORE_PORTS",
+    ] {
+        assert!(narrow.stderr.contains(part), "{part}: {}", narrow.stderr);
+    }
+    let wrong = job("5000".to_owned());
+    assert_ne!(wrong.status, 0);
+    assert!(wrong.stderr.contains("a range of ports such as 5000:5099"), "{}", wrong.stderr);
 }
 
 /// Twelve agents need more descriptors than the limit of 32.
@@ -383,9 +434,9 @@ fn the_first_failure_of_all_hosts_decides_the_status() {
     );
 }
 
-#[cfg(feature = "fabric")]
 #[test]
 fn a_rank_that_leaves_first_is_named_on_another_host() {
+    longshore_transport::needs_libfabric!();
     let options = ["-x", "LONGSHORE_INTERFACE=lo", "-n", "3"];
     crate::expect_slow_leaver(&[&HOSTS[..], &options].concat(), " on host 2");
 }

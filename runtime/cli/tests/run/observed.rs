@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use longshore::job::env;
-use longshore::observe::timeline::{RankLine, Timeline};
 use longshore::{Info, LockType, Op, Pointed, Window};
+use longshore_launcher::timeline::{RankLine, Timeline};
 use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 

@@ -9,6 +9,7 @@ use super::super::Communicator;
 use super::super::calls::Ongoing;
 use super::super::message::Side;
 use super::super::operator::Operator;
+use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::{Group, PROC_NULL};
 use crate::origin::What;
@@ -67,7 +68,7 @@ impl Communicator {
             participants.broadcast(bytes).await?;
             return failed.map_or(Ok(()), Err);
         }
-        let bytes = participants.broadcast(Vec::new()).await?;
+        let bytes = participants.broadcast(Bytes::default()).await?;
         self.unpack_whole(data, &bytes)
     }
 
@@ -81,7 +82,7 @@ impl Communicator {
     ) -> Result<()> {
         let Some((group, rank)) = self.rooted_group(root)? else { return Ok(()) };
         let (mine, failed) = match rank {
-            0 => (Vec::new(), None),
+            0 => (Bytes::default(), None),
             _ => self.seal(self.packed_whole(data)),
         };
         let all = self.among(at, &group, rank).gather(&mine).await?;
@@ -101,7 +102,7 @@ impl Communicator {
         let participants = self.among(at, &group, rank);
         if rank == 0 {
             let (mut blocks, failed) = self.seal_blocks(self.pack_blocks(data, ranges));
-            blocks.insert(0, Vec::new());
+            blocks.insert(0, Bytes::default());
             participants.scatter(blocks).await?;
             return failed.map_or(Ok(()), Err);
         }
@@ -128,14 +129,15 @@ impl Communicator {
         self.shared.inter.as_ref().map_or(all, |inter| inter.remote_range())
     }
 
-    /// Sends each rank that this one addresses its block, and returns theirs.
+    /// Sends each rank that this one addresses its message, and returns theirs.
     pub(in super::super) async fn exchange_blocks(
         &self,
         at: Ongoing,
-        blocks: Vec<Vec<u8>>,
-    ) -> Result<Vec<Vec<u8>>> {
+        blocks: Vec<Bytes>,
+    ) -> Result<Vec<Bytes>> {
         let remote = self.remote_range();
-        let mut all = vec![Vec::new(); self.everyone().0.size() as usize];
+        let mut all = Vec::new();
+        all.resize_with(self.everyone().0.size() as usize, Bytes::default);
         all.splice(remote.clone(), blocks);
         let mut heard = self.participants(at).alltoall(all).await?;
         Ok(heard.drain(remote).collect())
@@ -147,10 +149,10 @@ impl Communicator {
         at: Ongoing,
         data: Side<'_>,
         op: Operator<'_>,
-    ) -> Result<(Vec<u8>, Option<Error>)> {
+    ) -> Result<(Bytes, Option<Error>)> {
         let nowhere = Side { what: What::InPlace, ..data };
         let (combining, mine, failed) = self.operands(data, nowhere, op);
-        let combine = |held: Vec<u8>, heard, _| self.combined(&combining, &held, heard);
+        let combine = |held: Bytes, heard, _| self.combined(&combining, &held, heard);
         let own = self.among(at, self.group(), self.rank() as u32);
         Ok((own.fold(mine, combine).await?.unwrap_or_default(), failed))
     }
@@ -166,7 +168,7 @@ impl Communicator {
         let Some((group, rank)) = self.rooted_group(root)? else { return Ok(()) };
         let participants = self.among(at, &group, rank);
         if rank == 0 {
-            let total = participants.pass(1, 0, Vec::new()).await?;
+            let total = participants.pass(1, 0, Bytes::default()).await?;
             return self.unpack_whole(room, &total);
         }
         let (total, failed) = self.own_total(at, data, op).await?;
@@ -175,9 +177,9 @@ impl Communicator {
     }
 
     /// The combination of the other group's operands, at rank 0 of this one; empty elsewhere.
-    async fn other_total(&self, at: Ongoing, total: Vec<u8>) -> Result<Vec<u8>> {
+    async fn other_total(&self, at: Ongoing, total: Bytes) -> Result<Bytes> {
         if self.rank() != 0 {
-            return Ok(Vec::new());
+            return Ok(Bytes::default());
         }
         let other = self.peers().process(0);
         self.participants(at).exchange(Some((other, total)), Some(other)).await
@@ -218,7 +220,7 @@ impl Communicator {
             Ok(blocks) => (blocks, None),
             Err(error) => {
                 let (bytes, failed) = self.seal(Err(error));
-                (vec![bytes; self.size() as usize], failed)
+                ((0..self.size()).map(|_| bytes.to_vec().into()).collect(), failed)
             }
         };
         let own = self.among(at, self.group(), self.rank() as u32);

@@ -118,6 +118,8 @@ pub(crate) struct Arrival {
     pub(super) length: u64,
     /// Whether its data match elements of another signature that are as long.
     pub(super) by_length: bool,
+    /// Whether its data travel in the representation of all of this rank's memory.
+    pub(super) is_native: bool,
 }
 
 /// The place of a message's collective call in the order of a communicator's calls.
@@ -187,7 +189,7 @@ impl Arrival {
     }
 
     /// Checks the message against a type. Its data travel in the representation `stream`; `packed`
-    /// is the representation of buffers of MPI_PACKED.
+    /// is the representation of buffers of MPI_PACKED, unless that is the type's own.
     ///
     /// # Errors
     /// TYPE for elements of another signature.
@@ -195,8 +197,12 @@ impl Arrival {
         &self,
         datatype: &Compiled,
         stream: &Architecture,
-        packed: &Architecture,
+        packed: Option<&Architecture>,
     ) -> Result<Fit> {
+        if let Some(fit) = self.fit_alike(datatype, packed) {
+            return Ok(fit);
+        }
+        let packed = packed.unwrap_or(datatype.committed().architecture());
         let read = |stream| -> Result<_> {
             let prefix = datatype.committed().signature_in(self.length, stream)?;
             Ok((datatype.program(stream)?, prefix))
@@ -223,6 +229,23 @@ impl Arrival {
             count: if whole { count as i64 } else { UNDEFINED },
             elements: elements as i64,
             touched: count + u64::from(!whole),
+        })
+    }
+
+    /// The fit of whole elements from a like rank that match by length, as most messages between C
+    /// programs. Where packed buffers are alike as well, no signature has to be looked at.
+    fn fit_alike(&self, datatype: &Compiled, packed: Option<&Architecture>) -> Option<Fit> {
+        if !self.by_length || !self.is_native || packed.is_some() {
+            return None;
+        }
+        let count = self.length.checked_div(datatype.native().stream_size())?;
+        let is_whole = count * datatype.native().stream_size() == self.length;
+        let elements = datatype.signature().count.checked_mul(count)?;
+        is_whole.then(|| Fit {
+            program: datatype.shared_native(),
+            count: count as i64,
+            elements: elements as i64,
+            touched: count,
         })
     }
 

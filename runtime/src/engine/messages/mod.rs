@@ -13,10 +13,11 @@
 //! every receive has a number, by which calls ask for its end.
 
 mod matching;
+mod queues;
 mod receive;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use super::notes::Notes;
 use super::outbox::{Outbox, Outgoing, Purpose, Source};
@@ -28,6 +29,7 @@ use crate::wire::{Brief, Header, Kind};
 
 pub use matching::UNDEFINED;
 pub(crate) use matching::{Arrival, Channel, Context, OtherCall, Pattern, Sender};
+use queues::{Arrivals, Receives};
 pub(super) use receive::Receiving;
 pub use receive::Status;
 pub(crate) use receive::{Delivery, Landing};
@@ -57,9 +59,42 @@ impl Message {
         out.has_credit(peer, cost(self.length), peers.room(peer))
     }
 
+    /// The header of the frame that opens the message.
+    fn header(&self, kind: Kind) -> Header {
+        Header {
+            context: self.context,
+            displacement: self.tag.into(),
+            // A small header has room for only half of the hash, and a message names no form.
+            form: (self.signature >> 64) as u64,
+            length: self.length,
+            signature: self.signature,
+            ..Header::new(kind)
+        }
+    }
+
     /// Whether the message is short, and can't be sent at once for lack of credit.
     pub(super) fn lacks_credit(&self, peer: u32, peers: &Peers, out: &Outbox) -> bool {
         self.is_short() && !self.has_credit(peer, peers, out)
+    }
+
+    /// The header of the message's only frame, if that may be sent before all others: the message
+    /// is short, nothing waits for the peer, and no notes are taken.
+    pub(super) fn at_once(
+        &self,
+        peer: u32,
+        peers: &Peers,
+        notes: &Notes,
+        out: &Outbox,
+    ) -> Option<Header> {
+        // The queue to a peer that is gone is closed.
+        let is_next = !notes.is_on() && !out.is_reordered() && out.is_idle(peer);
+        let may = is_next && self.is_short() && self.has_credit(peer, peers, out);
+        may.then(|| self.header(Kind::Eager))
+    }
+
+    /// Spends the credit that the message takes once it is sent at once.
+    pub(super) fn spend(&self, peer: u32, out: &mut Outbox) {
+        out.spend_credit(peer, cost(self.length));
     }
 
     /// The message with a copy of its data, which lets go of the memory that had it.
@@ -72,11 +107,10 @@ impl Message {
 /// The messages of a rank.
 #[derive(Default)]
 pub(super) struct Messages {
-    /// The unexpected-message queue: messages that no receive has matched, in the order of their
-    /// arrival.
-    unexpected: VecDeque<Unexpected<'static>>,
-    /// Receives that no message has matched, in the order of their calls.
-    posted: VecDeque<Posted>,
+    /// Messages that no receive has matched.
+    unexpected: Arrivals,
+    /// Receives that no message has matched.
+    posted: Receives,
     /// Messages that a probe has matched and taken out of the queue, to be received by number.
     matched: Numbers<u64, Unexpected<'static>>,
     /// Receives whose message is cleared and not begun, by sender and the sender's number.
@@ -146,20 +180,15 @@ impl Messages {
         out: &mut Outbox,
     ) -> Result<(Option<u64>, Outgoing)> {
         notes.tell_clock(peer, out);
-        let header = Header {
-            context: message.context,
-            displacement: message.tag.into(),
-            length: message.length,
-            signature: message.signature,
-            ..Header::new(Kind::Eager)
-        };
+        let header = message.header(Kind::Eager);
         if let Some(gone) = peers.gone(peer) {
             return Err(gone);
         }
         if message.is_short() && message.has_credit(peer, peers, out) {
             // Packed first: a message that can't be sent costs no credit.
-            let packed = message.source.packed(message.length)?;
-            out.spend_credit(peer, cost(message.length));
+            let message = message.buffered()?;
+            message.spend(peer, out);
+            let packed = message.source;
             return Ok((None, Outgoing::new(header, packed, Purpose::None)));
         }
         let number = self.next();
@@ -223,21 +252,14 @@ impl Messages {
         out: &mut Outbox,
     ) -> u64 {
         let number = self.next();
-        if let Some(message) = self.take_unexpected(&pattern) {
+        if let Some(message) = self.unexpected.take(&pattern) {
             self.deliver(message, number, landing, peers, out);
         } else if let Some(gone) = lost(&pattern.sender, peers) {
             self.received.insert(number, Err(gone));
         } else {
-            self.posted.push_back(Posted { number, pattern, landing });
+            self.posted.push(Posted { number, pattern, landing });
         }
         number
-    }
-
-    /// Takes out the first unexpected message that a pattern matches.
-    fn take_unexpected(&mut self, pattern: &Pattern) -> Option<Unexpected<'static>> {
-        let mut messages = self.unexpected.iter();
-        let at = messages.position(|message| pattern.matches(&message.arrival))?;
-        self.unexpected.remove(at)
     }
 
     /// The messages of a context that no receive has matched, as text.
@@ -245,7 +267,7 @@ impl Messages {
         /// The most kinds of messages that are listed.
         const LISTED: usize = 4;
         let (mut kinds, mut elsewhere) = (BTreeMap::<_, usize>::new(), 0);
-        for Unexpected { arrival, .. } in &self.unexpected {
+        for Unexpected { arrival, .. } in self.unexpected.iter() {
             match arrival.context == context {
                 true => *kinds.entry((arrival.peer, arrival.tag)).or_default() += 1,
                 false => elsewhere += 1,
@@ -285,8 +307,7 @@ impl Messages {
     ) -> Option<OtherCall> {
         let mut first = None;
         let is_left = |message: &Unexpected<'_>| message.arrival.is_left_over(context, number);
-        while let Some(at) = self.unexpected.iter().position(is_left) {
-            let Some(message) = self.unexpected.remove(at) else { break };
+        for message in self.unexpected.extract(is_left) {
             first = first.or(Some(message.arrival.other_call()));
             // The sender of an announced message waits until it is received.
             let received = self.next();
@@ -301,8 +322,7 @@ impl Messages {
     /// # Errors
     /// There is no such message, and a rank that may send it is gone.
     pub(super) fn probe(&self, pattern: &Pattern, peers: &Peers) -> Option<Result<Arrival>> {
-        let mut arrivals = self.unexpected.iter().map(|message| message.arrival);
-        let found = arrivals.find(|arrival| pattern.matches(arrival)).map(Ok);
+        let found = self.unexpected.first(pattern).map(|message| Ok(message.arrival));
         found.or_else(|| lost(&pattern.sender, peers).map(Err))
     }
 
@@ -316,7 +336,7 @@ impl Messages {
         pattern: &Pattern,
         peers: &Peers,
     ) -> Option<Result<(Arrival, u64)>> {
-        let Some(message) = self.take_unexpected(pattern) else {
+        let Some(message) = self.unexpected.take(pattern) else {
             return lost(&pattern.sender, peers).map(Err);
         };
         let (arrival, number) = (message.arrival, self.next());
@@ -342,9 +362,7 @@ impl Messages {
 
     /// Takes a posted receive back; false if a message has matched it.
     pub(super) fn withdraw(&mut self, number: u64) -> bool {
-        let posted = self.posted.len();
-        self.posted.retain(|posted| posted.number != number);
-        self.posted.len() < posted
+        !self.posted.extract(|posted| posted.number == number).is_empty()
     }
 
     /// Whether a receive has ended.
@@ -367,7 +385,7 @@ impl Messages {
 
     /// Gives up a send or receive: lets go of its memory.
     pub(super) fn abandon(&mut self, number: u64, out: &mut Outbox) {
-        self.posted.retain(|posted| posted.number != number);
+        self.posted.extract(|posted| posted.number == number);
         self.cleared.retain(|_, receiving| receiving.number != number);
         self.received.remove(&number);
         self.forget_send(number, out);
@@ -417,18 +435,17 @@ impl Messages {
             peer,
             context: header.context,
             tag: header.displacement as i32,
-            signature: header.signature,
+            signature: signature(header),
             length: header.length,
             by_length: peers.matches_by_length(peer),
+            is_native: peers.is_native(peer),
         };
         let message = Unexpected { arrival, body, known };
-        let mut posted = self.posted.iter();
-        let receive = posted.position(|posted| posted.pattern.matches(&arrival));
-        match receive.and_then(|receive| self.posted.remove(receive)) {
+        match self.posted.take(&arrival) {
             Some(Posted { number, landing, .. }) => {
                 self.deliver(message, number, landing, peers, out);
             }
-            None => self.unexpected.push_back(message.into_owned()),
+            None => self.unexpected.push(message.into_owned()),
         }
     }
 
@@ -498,21 +515,25 @@ impl Messages {
                 self.cleared.insert((from, operation), receiving);
             }
         }
-        self.unexpected.retain(|message| {
-            message.arrival.peer != peer || matches!(message.body, Body::Here(_))
+        self.unexpected.extract(|message| {
+            message.arrival.peer == peer && matches!(message.body, Body::Announced(_))
         });
-        for posted in std::mem::take(&mut self.posted) {
-            if posted.pattern.sender.may_be(peer) {
-                self.received.insert(posted.number, Err(gone()));
-            } else {
-                self.posted.push_back(posted);
-            }
+        for posted in self.posted.extract(|posted| posted.pattern.sender.may_be(peer)) {
+            self.received.insert(posted.number, Err(gone()));
         }
     }
 
     #[cfg(test)]
     pub(super) fn remembers_no_send(&self) -> bool {
         self.sent.is_empty() && self.forgotten.is_empty() && self.announced.is_empty()
+    }
+}
+
+/// The hash of a message's type signature.
+fn signature(header: &Header) -> u128 {
+    match header.small {
+        true => u128::from(header.form) << 64 | header.signature,
+        false => header.signature,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use shipable::{Architecture, Partial, SharedProgram};
 
 use super::matching::Arrival;
+use crate::bytes::Bytes;
 use crate::check::clock::Clock;
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::Lease;
@@ -14,8 +15,11 @@ use crate::types::Compiled;
 /// The destination of a received message.
 pub(crate) enum Landing {
     /// Typed memory, of at most `count` elements. Data sent as MPI_PACKED are in the representation
-    /// `packed`.
-    Typed { datatype: Arc<Compiled>, count: u64, lease: Lease, packed: Architecture },
+    /// `packed`, or in that of the type.
+    Typed { datatype: Arc<Compiled>, count: u64, lease: Lease, packed: Option<Architecture> },
+    /// Typed memory of exactly the message's elements, about which sender and receiver have agreed
+    /// before.
+    Agreed { program: SharedProgram, count: u64, lease: Lease },
     /// A buffer of bytes, returned in the [`Delivery`].
     Bytes,
 }
@@ -43,7 +47,7 @@ pub(crate) struct Delivery {
     /// The hash of the data's type signature, as the sender gave it.
     pub signature: u128,
     /// The data, if the landing was [`Landing::Bytes`].
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
     /// Under `--check`, the clock that the sender had told before it sent the message. Its receiver
     /// adopts this one: the sender may have told a later clock since.
     pub known: Option<Clock>,
@@ -61,7 +65,7 @@ pub(in crate::engine) struct Receiving {
 
 enum Buffer {
     Typed { program: SharedProgram, count: u64, lease: Lease, partial: Partial },
-    Bytes(Vec<u8>),
+    Bytes(Bytes),
 }
 
 /// The most bytes that are allocated for a message before its data arrive.
@@ -88,10 +92,17 @@ impl Receiving {
         let buffer = match landing {
             Landing::Bytes => {
                 status.count = arrival.length as i64;
-                Buffer::Bytes(Vec::new())
+                Buffer::Bytes(Bytes::default())
+            }
+            Landing::Agreed { program, count, lease } => {
+                if program.stream_length(count)? != arrival.length {
+                    return Err(ErrorKind::Collective.into());
+                }
+                status.count = count as i64;
+                Buffer::Typed { program, count, lease, partial: Partial::default() }
             }
             Landing::Typed { datatype, count: room, lease, packed } => {
-                let fit = arrival.fit(&datatype, stream, &packed)?;
+                let fit = arrival.fit(&datatype, stream, packed.as_ref())?;
                 let longest = fit.program.stream_length(room)?;
                 if arrival.length > longest {
                     let length = arrival.length;
@@ -109,7 +120,7 @@ impl Receiving {
     /// Takes in a message that is all here.
     pub(super) fn take_whole(&mut self, message: Cow<'_, [u8]>) {
         match &mut self.buffer {
-            Buffer::Bytes(bytes) => *bytes = message.into_owned(),
+            Buffer::Bytes(bytes) => *bytes = message.into(),
             Buffer::Typed { .. } => self.take(0, &message),
         }
     }
@@ -118,7 +129,8 @@ impl Receiving {
     /// arrive.
     pub(super) fn reserve(&mut self, length: u64) {
         if let Buffer::Bytes(bytes) = &mut self.buffer {
-            bytes.reserve(length.min(ROOM) as usize);
+            // Without memory, the first piece fails.
+            *bytes = Bytes::with_room(length.min(ROOM) as usize).unwrap_or_default();
         }
     }
 
@@ -128,13 +140,7 @@ impl Receiving {
             return;
         }
         match &mut self.buffer {
-            Buffer::Bytes(bytes) => match bytes.try_reserve(data.len()) {
-                Ok(()) => bytes.extend_from_slice(data),
-                Err(_) => {
-                    let needed = (bytes.len() + data.len()) as u64;
-                    self.error = Some(ErrorKind::NoMemory(needed).into());
-                }
-            },
+            Buffer::Bytes(bytes) => self.error = bytes.extend(data).err(),
             Buffer::Typed { program, count, lease, partial } => {
                 let taken = lease.span().unpack(program, *count, position, data, partial);
                 self.error = taken.map_err(conversion).err();
@@ -147,7 +153,7 @@ impl Receiving {
         let Receiving { status, signature, buffer, known, error, .. } = self;
         let bytes = match buffer {
             Buffer::Bytes(bytes) => bytes,
-            Buffer::Typed { .. } => Vec::new(),
+            Buffer::Typed { .. } => Bytes::default(),
         };
         match error.or(cut) {
             Some(error) => Err(error.of_message(status.source as u32, status.tag)),

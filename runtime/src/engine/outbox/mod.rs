@@ -18,13 +18,11 @@ use super::peers::{PeerSet, PeerTable};
 use crate::tap::Tap;
 use crate::wire::{Brief, Kind};
 
-/// Credit for short messages: bytes, headers included, that a rank holds for each sender before
-/// they are received.
-pub(crate) const CREDIT: u64 = 64 << 10;
-
 /// The queues to all peers.
 pub(super) struct Outbox {
     queues: PeerTable<Queue>,
+    /// Bytes owed at which credit is given back to a peer: a quarter of this rank's room.
+    due: u64,
     /// The peers that were gone before they had a queue.
     closed: PeerSet,
     /// Peers to which something may have to be sent.
@@ -48,15 +46,15 @@ struct Queue {
 }
 
 impl Queue {
-    /// The next coalesced frame.
-    fn brief(&self) -> Option<Brief> {
+    /// The next coalesced frame. Credit is one when this much is owed.
+    fn brief(&self, due: u64) -> Option<Brief> {
         if self.is_closed {
             return None;
         }
         if let Some(&(context, value)) = self.acks.front() {
             return Some(Brief { kind: Kind::Ack, context, operation: 0, value });
         }
-        (self.owed >= CREDIT / 4).then_some(Brief {
+        (self.owed >= due).then_some(Brief {
             kind: Kind::Credit,
             context: 0,
             operation: 0,
@@ -66,9 +64,12 @@ impl Queue {
 }
 
 impl Outbox {
-    pub(super) fn new(size: u32) -> Outbox {
+    /// The outbox of a rank that holds so many bytes of each peer's messages until they are
+    /// received.
+    pub(super) fn new(size: u32, room: u64) -> Outbox {
         Outbox {
             queues: PeerTable::new(size),
+            due: (room / 4).max(1),
             closed: PeerSet::new(size),
             busy: PeerSet::new(size),
             chance: None,
@@ -136,7 +137,7 @@ impl Outbox {
     /// has introduced itself with this `room`.
     pub(super) fn has_credit(&self, peer: u32, bytes: u64, room: u64) -> bool {
         let spent = self.queues.get(peer).map_or(0, |queue| queue.spent);
-        spent + bytes <= room.min(CREDIT)
+        spent.saturating_add(bytes) <= room
     }
 
     /// Spends credit that this rank has at a peer.
@@ -146,8 +147,12 @@ impl Outbox {
 
     /// Owes a peer the credit of a short message that was received.
     pub(super) fn return_credit(&mut self, peer: u32, bytes: u64) {
-        self.queue(peer).owed += bytes;
-        self.busy.insert(peer);
+        let due = self.due;
+        let queue = self.queue(peer);
+        queue.owed += bytes;
+        if queue.owed >= due {
+            self.busy.insert(peer);
+        }
     }
 
     /// A peer gives credit back.
@@ -179,7 +184,8 @@ impl Outbox {
 
     /// Whether everything has been sent, coalesced frames included.
     pub(super) fn is_flushed(&self) -> bool {
-        self.queues.values().all(|queue| queue.entries.is_empty() && queue.brief().is_none())
+        let is_empty = |queue: &Queue| queue.entries.is_empty() && queue.brief(self.due).is_none();
+        self.queues.values().all(is_empty)
     }
 
     /// The lowest peer, at least this one, to which something may have to be sent.
@@ -202,7 +208,7 @@ impl Outbox {
         tap: &mut Tap,
     ) -> Option<Sent> {
         let queue = self.queues.get_mut(peer)?;
-        let sent = outgoing::send_brief(link, peer, &queue.brief()?, tap);
+        let sent = outgoing::send_brief(link, peer, &queue.brief(self.due)?, tap);
         if !matches!(sent, Sent::Blocked | Sent::Gone(_)) && queue.acks.pop_front().is_none() {
             queue.owed = 0;
         }

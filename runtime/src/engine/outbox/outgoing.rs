@@ -10,6 +10,7 @@ use longshore_transport::{Link, LinkError, Refused};
 use shipable::SharedProgram;
 use zeroize::Zeroizing;
 
+use crate::bytes::Bytes;
 use crate::engine::operation::{Due, Operation};
 use crate::error::{Error, ErrorKind, conversion};
 use crate::memory::Lease;
@@ -48,6 +49,8 @@ pub(crate) enum Source {
     Empty,
     /// Packed bytes.
     Bytes(Arc<[u8]>),
+    /// Packed bytes of a message, whose memory serves later messages.
+    Kept(Arc<Bytes>),
     /// Bytes that are overwritten once they are sent.
     Secret(Zeroizing<Vec<u8>>),
     /// Packed bytes in a buffer that the target uses again.
@@ -289,7 +292,7 @@ impl Source {
 
     /// The source with all its `length` bytes packed.
     pub(in crate::engine) fn packed(self, length: u64) -> Result<Source, Error> {
-        if let Source::Bytes(_) = self {
+        if let Source::Bytes(_) | Source::Kept(_) = self {
             return Ok(self);
         }
         if let Some(mut inline) = InlineBytes::zeroed(length) {
@@ -304,11 +307,12 @@ impl Source {
     }
 
     /// Fills `out` with the stream's bytes from `position` on.
-    fn fill(&self, position: u64, out: &mut [u8]) -> Result<(), Error> {
+    pub(in crate::engine) fn fill(&self, position: u64, out: &mut [u8]) -> Result<(), Error> {
         let bytes: &[u8] = match self {
             Source::Empty => return Ok(()),
             Source::Abandoned => return Err(ErrorKind::Aborting { by: None }.into()),
             Source::Bytes(bytes) => bytes,
+            Source::Kept(bytes) => bytes,
             Source::Secret(bytes) => bytes,
             Source::Fetched(bytes) => bytes,
             Source::Inline(bytes) => bytes.bytes(),

@@ -9,7 +9,8 @@ use super::fetched::Fetched;
 use crate::error::Result;
 use crate::origin::{Destination, Origin};
 use crate::types::IntoTargetType;
-use crate::window::operation::Action;
+use crate::window::call::{Action, Call};
+use crate::window::near::{Side, Sides};
 
 impl<'scope> Epoch<'scope, '_> {
     /// Combines data with the contents of a target's window (MPI-5.0 section 12.3.4). Each item
@@ -54,10 +55,10 @@ impl<'scope> Epoch<'scope, '_> {
         op: Op,
     ) -> Result<()> {
         let Origin { loan, what } = origin.into();
-        let (operands, target_type) =
-            ((self.scope.lend(loan), what), target_type.into_target_type());
-        let (action, at) = (Action::Accumulate(op), target_disp);
-        self.core.accumulate(action, operands, None, target, at, target_count, target_type)
+        let span = self.scope.lend(loan);
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Accumulate(op), target, target_disp, there);
+        self.core.operate(call, Sides::of_origin(Side { what, span }))
     }
 
     /// Combines data with the contents of a target's window, and fetches the old contents (MPI-5.0
@@ -102,11 +103,11 @@ impl<'scope> Epoch<'scope, '_> {
     ) -> Result<()> {
         let Origin { loan, what } = origin.into();
         let Destination { loan: room, what: wanted } = result.into();
-        let (operands, target_type) =
-            ((self.scope.lend(loan), what), target_type.into_target_type());
-        let result = Some((self.scope.lend_mut(room), wanted));
-        let (action, at) = (Action::GetAccumulate(op), target_disp);
-        self.core.accumulate(action, operands, result, target, at, target_count, target_type)
+        let operands = Side { what, span: self.scope.lend(loan) };
+        let result = Side { what: wanted, span: self.scope.lend_mut(room) };
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::GetAccumulate(op), target, target_disp, there);
+        self.core.operate(call, Sides::fetching(call.action, operands, result))
     }
 }
 

@@ -9,8 +9,9 @@ use crate::error::Result;
 use crate::memory::{Scope, scope};
 use crate::origin::{Destination, Origin};
 use crate::types::IntoTargetType;
+use crate::window::call::{Action, Call};
 use crate::window::core::{Core, Failed};
-use crate::window::operation::Action;
+use crate::window::near::{Side, Sides};
 
 /// An epoch in which the rank may put into and get from the windows of its targets. The targets are
 /// all ranks between two fences, the group of a start, or the ranks that are locked.
@@ -83,9 +84,9 @@ impl<'scope> Epoch<'scope, '_> {
         // arguments").
         let Origin { loan, what } = origin.into();
         let span = self.scope.lend(loan);
-        let target_type = target_type.into_target_type();
-        let (action, at) = (Action::Put, target_disp);
-        self.core.transfer(action, span, what, target, at, target_count, target_type)
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Put, target, target_disp, there);
+        self.core.operate(call, Sides::of_origin(Side { what, span }))
     }
 
     /// Gets data from a target's window (MPI-5.0 section 12.3.2). They are in `destination` when
@@ -122,9 +123,9 @@ impl<'scope> Epoch<'scope, '_> {
     ) -> Result<()> {
         let Destination { loan, what } = destination.into();
         let span = self.scope.lend_mut(loan);
-        let target_type = target_type.into_target_type();
-        let (action, at) = (Action::Get, target_disp);
-        self.core.transfer(action, span, what, target, at, target_count, target_type)
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Get, target, target_disp, there);
+        self.core.operate(call, Sides::of_result(Side { what, span }))
     }
 
     /// Accessors to this rank's own memory. As in MPI, their result is undefined at locations that

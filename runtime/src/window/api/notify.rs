@@ -10,7 +10,8 @@ use super::window::Window;
 use crate::error::Result;
 use crate::origin::{Destination, Origin};
 use crate::types::IntoTargetType;
-use crate::window::operation::Action;
+use crate::window::call::{Action, Call};
+use crate::window::near::{Side, Sides};
 
 impl<'scope> Epoch<'scope, '_> {
     /// Puts data into a target's window, as [`put`](Epoch::put) does, and notifies the target:
@@ -66,9 +67,9 @@ impl<'scope> Epoch<'scope, '_> {
     ) -> Result<()> {
         let Origin { loan, what } = origin.into();
         let span = self.scope.lend(loan);
-        let target_type = target_type.into_target_type();
-        let (action, at, count) = (Action::Put, target_disp, target_count);
-        self.core.transfer_notify(action, span, what, target, at, count, target_type, notify)
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Put, target, target_disp, there).notifying(notify);
+        self.core.operate(call, Sides::of_origin(Side { what, span }))
     }
 
     /// Gets data from a target's window, as [`get`](Epoch::get) does, and notifies the target:
@@ -111,9 +112,9 @@ impl<'scope> Epoch<'scope, '_> {
     ) -> Result<()> {
         let Destination { loan, what } = destination.into();
         let span = self.scope.lend_mut(loan);
-        let target_type = target_type.into_target_type();
-        let (action, at, count) = (Action::Get, target_disp, target_count);
-        self.core.transfer_notify(action, span, what, target, at, count, target_type, notify)
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Get, target, target_disp, there).notifying(notify);
+        self.core.operate(call, Sides::of_result(Side { what, span }))
     }
 
     /// Combines data with the contents of a target's window, as [`accumulate`](Epoch::accumulate)
@@ -159,11 +160,10 @@ impl<'scope> Epoch<'scope, '_> {
         notify: i32,
     ) -> Result<()> {
         let Origin { loan, what } = origin.into();
-        let operands = (self.scope.lend(loan), what);
-        let target_type = target_type.into_target_type();
-        let (action, at, count) = (Action::Accumulate(op), target_disp, target_count);
-        let core = self.core;
-        core.accumulate_notify(action, operands, None, target, at, count, target_type, notify)
+        let span = self.scope.lend(loan);
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Accumulate(op), target, target_disp, there).notifying(notify);
+        self.core.operate(call, Sides::of_origin(Side { what, span }))
     }
 
     /// Combines data with the contents of a target's window and fetches the old contents, as
@@ -206,12 +206,12 @@ impl<'scope> Epoch<'scope, '_> {
     ) -> Result<()> {
         let Origin { loan, what } = origin.into();
         let Destination { loan: room, what: wanted } = result.into();
-        let operands = (self.scope.lend(loan), what);
-        let result = Some((self.scope.lend_mut(room), wanted));
-        let target_type = target_type.into_target_type();
-        let (action, at, count) = (Action::GetAccumulate(op), target_disp, target_count);
-        let core = self.core;
-        core.accumulate_notify(action, operands, result, target, at, count, target_type, notify)
+        let operands = Side { what, span: self.scope.lend(loan) };
+        let result = Side { what: wanted, span: self.scope.lend_mut(room) };
+        let (action, there) =
+            (Action::GetAccumulate(op), (target_count, target_type.into_target_type()));
+        let call = Call::new(action, target, target_disp, there).notifying(notify);
+        self.core.operate(call, Sides::fetching(action, operands, result))
     }
 }
 

@@ -19,10 +19,11 @@ use super::request::{Request, start};
 use crate::assert::Assert;
 use crate::error::Result;
 use crate::group::Group;
-use crate::raw::pointed;
 use crate::types::{IntoTargetType, Type};
+use crate::window::call::{Action, Call};
 use crate::window::core::Core;
-use crate::window::operation::{Action, Operation, Side};
+use crate::window::near::{Elements, Sides};
+use crate::window::operation::Operation;
 use crate::window::sync::lock::LockType;
 
 /// A window's calls without scopes; see [`Window::raw`](crate::Window::raw).
@@ -352,9 +353,10 @@ impl<'w> Raw<'w> {
         target_count: i64,
         target_type: impl IntoTargetType<'t>,
     ) -> Result<()> {
-        let origin = (origin.cast_mut(), origin_count, origin_type);
-        let (action, target_type) = (Action::Put, target_type.into_target_type());
-        self.core.transfer_pointed(action, origin, target, target_disp, target_count, target_type)
+        let near = Elements::from((origin, origin_count, origin_type));
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Put, target, target_disp, there);
+        self.core.operate(call, Sides::of_origin(near))
     }
 
     /// Gets elements from a target's window into the memory at `origin` (MPI-5.0 section 12.3.2);
@@ -380,9 +382,10 @@ impl<'w> Raw<'w> {
         target_count: i64,
         target_type: impl IntoTargetType<'t>,
     ) -> Result<()> {
-        let origin = (origin, origin_count, origin_type);
-        let (action, target_type) = (Action::Get, target_type.into_target_type());
-        self.core.transfer_pointed(action, origin, target, target_disp, target_count, target_type)
+        let near = Elements::from((origin, origin_count, origin_type));
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Get, target, target_disp, there);
+        self.core.operate(call, Sides::of_result(near))
     }
 
     /// Combines elements with the contents of a target's window (MPI-5.0 section 12.3.4); see
@@ -408,10 +411,10 @@ impl<'w> Raw<'w> {
         target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<()> {
-        let origin = (origin.cast_mut(), origin_count, origin_type);
-        let target_type = target_type.into_target_type();
-        let (action, at) = (Action::Accumulate(op), target_disp);
-        self.core.accumulate_pointed(action, origin, None, target, at, target_count, target_type)
+        let origin = (origin, origin_count, origin_type);
+        let there = (target_count, target_type.into_target_type());
+        // SAFETY: the caller's promise.
+        unsafe { self.accumulating(origin, target, target_disp, there, op) }.operate()
     }
 
     /// Combines elements with the contents of a target's window, and fetches the old contents
@@ -448,19 +451,17 @@ impl<'w> Raw<'w> {
     #[doc(alias = "MPI_Get_accumulate")]
     pub unsafe fn get_accumulate<'t>(
         self,
-        (origin, origin_count, origin_type): (*const u8, i64, &Type),
-        (result, result_count, result_type): (*mut u8, i64, &Type),
+        origin: (*const u8, i64, &Type),
+        result: (*mut u8, i64, &Type),
         target: i32,
         target_disp: i64,
         target_count: i64,
         target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<()> {
-        let origin = (origin.cast_mut(), origin_count, origin_type);
-        let result = Some((result, result_count, result_type));
-        let target_type = target_type.into_target_type();
-        let (action, at) = (Action::GetAccumulate(op), target_disp);
-        self.core.accumulate_pointed(action, origin, result, target, at, target_count, target_type)
+        let there = (target_count, target_type.into_target_type());
+        // SAFETY: the caller's promise.
+        unsafe { self.get_accumulating(origin, result, target, target_disp, there, op) }.operate()
     }
 
     /// Combines one element of a predefined type with the element at the target, and fetches its
@@ -501,7 +502,8 @@ impl<'w> Raw<'w> {
         target_disp: i64,
         op: Op,
     ) -> Result<()> {
-        self.core.fetch(op, origin.cast_mut(), result, target, target_disp, datatype)
+        // SAFETY: the caller's promise.
+        unsafe { self.fetching(origin, result, datatype, target, target_disp, op) }.operate()
     }
 
     /// Stores the element at `origin` if the element at the target equals the one at `compare`.
@@ -543,8 +545,8 @@ impl<'w> Raw<'w> {
         target: i32,
         target_disp: i64,
     ) -> Result<()> {
-        let places = [compare.cast_mut(), origin.cast_mut(), result];
-        self.core.swap(places, target, target_disp, datatype)
+        // SAFETY: the caller's promise.
+        unsafe { self.swapping([origin, compare], result, datatype, target, target_disp) }.operate()
     }
 
     /// A [`put`](Raw::put) with a request, which is waited for individually (MPI-5.0 section
@@ -583,10 +585,10 @@ impl<'w> Raw<'w> {
         target_count: i64,
         target_type: impl IntoTargetType<'t>,
     ) -> Result<Request<()>> {
-        let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
-        let place = (target, target_disp, target_count, target_type.into_target_type());
-        let origin = Some(Side { what, span });
-        start(self.core, Operation::new(Action::Put, place, origin, None))
+        let near = Elements::from((origin, origin_count, origin_type));
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Put, target, target_disp, there);
+        start(self.core, Operation::new(call, Sides::of_origin(near)))
     }
 
     /// A [`get`](Raw::get) with a request, which is waited for individually (MPI-5.0 section
@@ -626,10 +628,10 @@ impl<'w> Raw<'w> {
         target_count: i64,
         target_type: impl IntoTargetType<'t>,
     ) -> Result<Request<()>> {
-        let (span, what) = pointed(origin, origin_count, origin_type);
-        let place = (target, target_disp, target_count, target_type.into_target_type());
-        let result = Some(Side { what, span });
-        start(self.core, Operation::new(Action::Get, place, None, result))
+        let near = Elements::from((origin, origin_count, origin_type));
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Get, target, target_disp, there);
+        start(self.core, Operation::new(call, Sides::of_result(near)))
     }
 
     /// An [`accumulate`](Raw::accumulate) with a request, which is waited for individually (MPI-5.0
@@ -669,10 +671,11 @@ impl<'w> Raw<'w> {
         target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<Request<()>> {
-        let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
-        let place = (target, target_disp, target_count, target_type.into_target_type());
-        let origin = Some(Side { what, span });
-        start(self.core, Operation::new(Action::Accumulate(op), place, origin, None))
+        let origin = (origin, origin_count, origin_type);
+        let there = (target_count, target_type.into_target_type());
+        // SAFETY: the caller's promise.
+        let described = unsafe { self.accumulating(origin, target, target_disp, there, op) };
+        start(self.core, described.operation())
     }
 
     /// A [`get_accumulate`](Raw::get_accumulate) with a request, which is waited for individually
@@ -707,19 +710,18 @@ impl<'w> Raw<'w> {
     #[doc(alias = "MPI_Rget_accumulate")]
     pub unsafe fn rget_accumulate<'t>(
         self,
-        (origin, origin_count, origin_type): (*const u8, i64, &Type),
-        (result, result_count, result_type): (*mut u8, i64, &Type),
+        origin: (*const u8, i64, &Type),
+        result: (*mut u8, i64, &Type),
         target: i32,
         target_disp: i64,
         target_count: i64,
         target_type: impl IntoTargetType<'t>,
         op: Op,
     ) -> Result<Request<()>> {
-        let (origin, from) = pointed(origin.cast_mut(), origin_count, origin_type);
-        let (result, to) = pointed(result, result_count, result_type);
-        let place = (target, target_disp, target_count, target_type.into_target_type());
-        let (origin, result) = (Side { what: from, span: origin }, Side { what: to, span: result });
-        let action = Action::GetAccumulate(op);
-        start(self.core, Operation::new(action, place, Some(origin), Some(result)))
+        let there = (target_count, target_type.into_target_type());
+        // SAFETY: the caller's promise.
+        let described =
+            unsafe { self.get_accumulating(origin, result, target, target_disp, there, op) };
+        start(self.core, described.operation())
     }
 }

@@ -16,9 +16,11 @@ use crate::observe::At;
 use crate::process::Process;
 use crate::several::Waitable;
 use crate::several::sealed::{self, Frame, Maker};
-use crate::types::{IntoTargetType, TargetType};
+use crate::types::IntoTargetType;
+use crate::window::call::{Action, Call};
 use crate::window::core::Core;
-use crate::window::operation::{Action, Holders, Operation, Side};
+use crate::window::near::{Side, Sides};
+use crate::window::operation::{Holders, Operation};
 
 /// A request-based operation in progress (MPI-5.0 section 12.3.5).
 ///
@@ -247,8 +249,9 @@ impl Epoch<'_, '_> {
         target_type: impl IntoTargetType<'t>,
     ) -> Result<Request<M>> {
         let taken = Taken::new(origin.into(), self.core.parts().process());
-        let place = (target, target_disp, target_count, target_type.into_target_type());
-        request(self.core, Action::Put, place, taken.map(|taken| vec![taken]))
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Put, target, target_disp, there);
+        request(self.core, call, taken.map(|taken| vec![taken]))
     }
 
     /// A [`get`](Epoch::get) with a request, which is waited for individually (MPI-5.0 section
@@ -282,8 +285,9 @@ impl Epoch<'_, '_> {
         target_type: impl IntoTargetType<'t>,
     ) -> Result<Request<M>> {
         let taken = Taken::new(destination.into(), self.core.parts().process());
-        let place = (target, target_disp, target_count, target_type.into_target_type());
-        request(self.core, Action::Get, place, taken.map(|taken| vec![taken]))
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Get, target, target_disp, there);
+        request(self.core, call, taken.map(|taken| vec![taken]))
     }
 
     /// An [`accumulate`](Epoch::accumulate) with a request, which is waited for individually
@@ -317,8 +321,9 @@ impl Epoch<'_, '_> {
         op: Op,
     ) -> Result<Request<M>> {
         let taken = Taken::new(origin.into(), self.core.parts().process());
-        let place = (target, target_disp, target_count, target_type.into_target_type());
-        request(self.core, Action::Accumulate(op), place, taken.map(|taken| vec![taken]))
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Accumulate(op), target, target_disp, there);
+        request(self.core, call, taken.map(|taken| vec![taken]))
     }
 
     /// A [`get_accumulate`](Epoch::get_accumulate) with a request, which is waited for individually
@@ -358,8 +363,9 @@ impl Epoch<'_, '_> {
         let process = self.core.parts().process();
         let both =
             || Ok(vec![Taken::new(origin.into(), process)?, Taken::new(result.into(), process)?]);
-        let place = (target, target_disp, target_count, target_type.into_target_type());
-        request(self.core, Action::GetAccumulate(op), place, both())
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::GetAccumulate(op), target, target_disp, there);
+        request(self.core, call, both())
     }
 }
 
@@ -377,23 +383,22 @@ fn raised(process: &Process, card: &Card, place: &Place, error: crate::Error) ->
 #[track_caller]
 fn request<B: Buffers>(
     core: &Core,
-    action: Action,
-    place: (i32, i64, i64, TargetType<'_>),
+    call: Call<'_>,
     taken: Result<Vec<Taken>>,
 ) -> Result<Request<B>> {
-    let call = action.request_call();
-    let taken =
-        taken.map_err(|error| core.failed(error, call, Some(place.0), Location::caller()))?;
+    let taken = taken.map_err(|error| {
+        core.failed(error, call.action.request_call(), Some(call.target), Location::caller())
+    })?;
     let mut sides =
         taken.iter().map(|taken| Side { what: taken.what(), span: taken.memory.span() });
     let mut keepers = taken.iter().map(Taken::keeper);
     let (sides, keepers) = ([sides.next(), sides.next()], [keepers.next(), keepers.next()]);
     let [first, second] = keepers.map(|keeper| keeper.unwrap_or(Keeper::Lender));
-    let (origin, result, holders) = match action {
+    let (origin, result, holders) = match call.action {
         Action::Get => (None, sides[0], Holders { origin: second, result: first }),
         _ => (sides[0], sides[1], Holders { origin: first, result: second }),
     };
-    let operation = Operation::new(action, place, origin, result);
+    let operation = Operation::new(call, Sides { origin, result, compare: None });
     let Request { process, ticket, place, card, .. } = issue(core, operation, holders)?;
     let memory = taken.into_iter().map(|taken| taken.memory).collect();
     Ok(Request { process, ticket, memory, place, card, buffers: PhantomData })
@@ -410,11 +415,11 @@ fn issue(core: &Core, operation: Operation<'_>, holders: Holders) -> Result<Requ
     let operation = operation.requested();
     let caller = Location::caller();
     let site = Some(caller);
-    let place = Place { site, ..core.place(operation.call, Some(operation.target), None) };
+    let place = Place { site, ..core.place(operation.name(), Some(operation.call.target), None) };
     core.check_passive(&place, caller)?;
     let parts = core.parts();
     let ticket = Arc::new(Ticket::of_epoch(parts.flight().ledger(), place.process));
-    core.request(operation, holders, &ticket)?;
+    core.request(&operation, holders, &ticket)?;
     let (process, card) = (parts.process().clone(), core.card().clone());
     Ok(Request { process, ticket, memory: Vec::new(), place, card, buffers: PhantomData })
 }

@@ -48,7 +48,7 @@ pub(super) fn agree(
         _ => None,
     };
     offer.key = registered.as_ref().map(Registered::key);
-    let is_first = process.hosts().first_beside(group, process.me().rank);
+    let is_first = group.first_beside(process.hosts(), process.me().rank);
     if is_first == communicator.rank() as u32 {
         match allocate_control(communicator, info, ranges) {
             Ok(control) => offer.control = Some(control),
@@ -111,7 +111,7 @@ fn allocate_control(
         ranges.push(range);
         Ok((range.offset, range.len))
     };
-    let all_here = process.hosts().hold(group);
+    let all_here = group.is_on_one(process.hosts());
     let barrier = all_here.then(|| allocate(Barrier::bytes(size))).transpose()?;
     Ok((allocate(Control::bytes(size, info.max_num_notify))?, barrier))
 }

@@ -95,10 +95,10 @@ fn control(
 ) -> Result<(Arc<Control>, Meeting)> {
     let (process, group) = (communicator.process(), communicator.group());
     let rank = communicator.rank() as u32;
-    let first = process.hosts().first_beside(group, process.me().rank);
+    let first = group.first_beside(process.hosts(), process.me().rank);
     let missing = || protocol(group.process(first), "it named no control blocks");
     let ((offset, len), barrier) = offers[first as usize].control.ok_or_else(missing)?;
-    let meeting = match process.hosts().hold(group) {
+    let meeting = match group.is_on_one(process.hosts()) {
         true => Meeting::Flags(process.barrier_at(barrier, group, rank)?.of_window(window)),
         false => Meeting::Messages(Venue::Window(window)),
     };

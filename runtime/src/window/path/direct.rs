@@ -8,29 +8,73 @@ use shipable::program::Strided;
 use shipable::reduce::{Op, Reduction, Swap};
 use shipable::{Leaf, Program};
 
-use super::Progress;
+use super::{Path, Progress, Ways, never};
 use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::job::Routes;
 use crate::memory::{Span, Typed};
 use crate::origin::{Elementwise, What};
-use crate::route::{CopyPlan, plan_copy};
+use crate::route::{CopyPlan, Route, plan_copy};
 use crate::types::TargetType;
+use crate::window::call::{Action, Call};
 use crate::window::memo::{Key, Means, Moved, Run};
-use crate::window::operation::{Action, Checked, Operand, Operation, Side};
+use crate::window::near::{Side, Sides};
+use crate::window::operation::{Checked, Operand, Operation};
 use crate::window::own::{Reach, Reached};
 use crate::window::parts::Parts;
-use crate::window::peers::Target;
+use crate::window::peers::{Class, Target};
 
 /// Bytes that are combined under the accumulate lock at a time: some microseconds. Taking the lock
 /// waits for the stores of the last piece (docs/tuning.md, "Pieces of accumulates").
-pub(super) const PIECE: u64 = 128 << 10;
+pub(in crate::window) const PIECE: u64 = 128 << 10;
 
-/// How this rank reaches all of an operation's bytes. By message where an accumulate goes to an
-/// attachment while an earlier one may be in flight by message, since they stay in order.
-pub(super) fn reach<'a>(parts: &'a Parts, checked: &Checked<'_>) -> Result<Reach<'a>> {
-    match must_wait(parts, checked.target, checked.action) {
-        true => Ok(Reach::Unknown),
-        false => parts.memory().reach(checked.target, checked.bytes),
+/// The path.
+pub(super) const PATH: Path = Path { name: "direct", misfit, carry_out, again: never };
+
+fn misfit(
+    parts: &Parts,
+    target: &Target,
+    operation: &Operation<'_>,
+    _: u64,
+) -> Option<&'static str> {
+    let (process, here) = (parts.process(), parts.process().me());
+    let is_private = target.class_at(operation.call.at) == Class::Private;
+    match target.route {
+        Route::Direct if is_private => Some("the attached memory isn't of MPI_Alloc_mem"),
+        Route::Direct if must_wait(parts, target, operation.call.action) => {
+            Some("an earlier accumulate is on its way by message")
+        }
+        Route::Direct => None,
+        _ if process.routes() == Routes::Message => Some("only messages are allowed in this job"),
+        _ if here.emulated => Some("this rank emulates another architecture"),
+        _ if !target.architecture.same_representation(&here.architecture) => {
+            Some("the target represents data otherwise")
+        }
+        Route::Rdma => Some("the target is on another host"),
+        Route::Peer => Some("the memory isn't of MPI_Alloc_mem or MPI_Win_allocate"),
+        Route::Message => Some("the target is on another host, or its memory isn't shared"),
     }
+}
+
+/// Carries out an operation all of whose bytes this rank reaches.
+fn carry_out(
+    parts: &Parts,
+    checked: &mut Checked<'_>,
+    ways: &mut Ways,
+) -> Result<Option<Progress>> {
+    let Route::Direct = checked.target.route else { return Ok(None) };
+    // By message where an accumulate goes to an attachment while an earlier one may be in flight by
+    // message, since they stay in order.
+    if must_wait(parts, checked.target, checked.action) {
+        return Ok(None);
+    }
+    let Reach::Mapped(reached) = parts.memory().reach(checked.target, checked.bytes)? else {
+        return Ok(None);
+    };
+    act_checked(parts, checked, &reached, ways.key.take())?;
+    if let Some(counter) = checked.notify {
+        parts.peers().control().notify(checked.target.rank, counter);
+    }
+    Ok(Some(Progress::Done))
 }
 
 /// Whether an accumulate would overtake one that is in flight. In a window without attachments
@@ -40,17 +84,17 @@ fn must_wait(parts: &Parts, target: &Target, action: Action) -> bool {
         let flight = parts.flight();
         flight.is_shipped() && flight.outstanding(target.peer) > 0
     };
-    let accumulates = !matches!(action, Action::Put | Action::Get);
+    let accumulates = !action.moves();
     accumulates && parts.memory().attachments().is_some() && overtakes()
 }
 
 /// Carries out an operation on memory that was reached, and notes how.
-pub(super) fn carry_out(
+fn act_checked(
     parts: &Parts,
     checked: &Checked<'_>,
     reached: &Reached<'_>,
     key: Option<Key>,
-) -> Result<Progress> {
+) -> Result<()> {
     let there = reached.span.shifted(checked.base).ok_or_else(|| refused(checked.displacement))?;
     let means = match (checked.action, checked.leaf) {
         (Action::Put | Action::Get, _) => {
@@ -68,9 +112,9 @@ pub(super) fn carry_out(
         (_, None) => Ok(None),
     }?;
     if let (Some(key), Some(means)) = (key, means) {
-        parts.memo().keep(key, checked.action, means);
+        parts.memo().keep(key, means);
     }
-    Ok(Progress::Done)
+    Ok(())
 }
 
 fn refused(displacement: i64) -> Error {
@@ -161,7 +205,8 @@ fn run(target_type: TargetType<'_>) -> Option<Run> {
     let TargetType::Own(own) = target_type else { return None };
     let program = own.compiled().native();
     let (first, size) = (program.contiguous(1)?, program.stream_length(1).ok()?);
-    Some(Run { first, size, dense: program.contiguous(2).is_some() })
+    let most = if program.contiguous(2).is_some() { i64::MAX as u64 } else { 1 };
+    Some(Run { first, size, most })
 }
 
 /// How a put or get that was carried out is carried out again.
@@ -216,10 +261,10 @@ pub(super) fn again(
     means: &Means,
     operation: &Operation<'_>,
 ) -> Option<Progress> {
-    if operation.displacement < 0 || must_wait(parts, target, operation.action) {
+    if operation.call.at < 0 || must_wait(parts, target, operation.call.action) {
         return None;
     }
-    let base = operation.displacement.checked_mul(i64::from(target.measures.unit))?;
+    let base = operation.call.at.checked_mul(i64::from(target.measures.unit))?;
     let acted = match target.mapping.get() {
         Some(mapping) => act(parts, target, means, operation, mapping.span.shifted(base)?),
         None => act_attached(parts, target, means, operation, base),
@@ -257,7 +302,7 @@ fn act(
     match means {
         Means::Strided(strided) => {
             let near = displaced(operation.moved()?)?;
-            let is_put = operation.action == Action::Put;
+            let is_put = operation.call.action == Action::Put;
             let (from, to) = if is_put { (near, there) } else { (there, near) };
             Span::copy_strided(strided, from, to).then_some(())
         }
@@ -273,7 +318,8 @@ fn act_otherwise(
     operation: &Operation<'_>,
     there: Span,
 ) -> Option<()> {
-    let Operation { action, count, origin, result, compare, target_type, .. } = operation;
+    let Call { action, count, target_type, .. } = &operation.call;
+    let Sides { origin, result, compare } = &operation.sides;
     match means {
         Means::Copy(run) => {
             let (memory, len) = (operation.moved()?.span, run.len(*count)?);
@@ -300,18 +346,14 @@ fn act_otherwise(
         Means::Swap(swap) => {
             let (new, old) = (origin.as_ref()?.span, result.as_ref()?.span);
             let _held = parts.peers().control().accumulate(target.rank);
-            there.swap_at(swap, 0, (*compare)?, new, old).then_some(())
+            there.swap_at(swap, 0, compare.as_ref()?.span, new, old).then_some(())
         }
         Means::Mirror(moved) | Means::Walk(moved) => {
             let mirrors = matches!(means, Means::Mirror(_));
             let is_put = *action == Action::Put;
             walk(parts, moved, mirrors, operation.moved()?, is_put, *target_type, there)
         }
-        Means::Nothing
-        | Means::Strided(_)
-        | Means::Frame(_)
-        | Means::Registered(_)
-        | Means::Stream(_) => None,
+        Means::Nothing | Means::Strided(_) | Means::Frame(_) | Means::Stream(_) => None,
     }
 }
 

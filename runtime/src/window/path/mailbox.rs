@@ -2,53 +2,107 @@
 //! that polls. They are done when their call returns.
 //!
 //! A mailbox takes what the memo has as one frame. Whatever it doesn't take goes as that frame.
+//!
+//! Mailboxes carry short operations to memory of like ranks on one host that is not reached
+//! directly. Each rank has one in the segment (`mailbox.rs`). The origin posts the frame that it
+//! would send, the target handles it as it handles a frame that is like one of the origin's last,
+//! and writes the answer beside it. So an operation moves two cache lines, and passes no queue at
+//! either end.
+//!
+//! - The operation is done when its call returns, so no counter or epoch knows of it. An accumulate
+//!   goes by mailbox only if no earlier one is on its way by a frame.
+//! - A mailbox only makes faster what a frame does as well. The origin sends a frame if the target
+//!   doesn't poll, as its doorbell tells, if another rank uses the mailbox, if the target declines
+//!   what it doesn't know, or if it doesn't answer in some microseconds. The origin takes its
+//!   operation back then. Of it and the target one succeeds, by an exchange.
+//! - An origin that waits for an answer looks into its own mailbox, so two ranks may ask each
+//!   other.
+//! - `--check`, `--adversary` and `--route message` use frames only, and so do ranks that share
+//!   processors.
+//! - Each end fetches the line that it is about to write while it still prepares what to write,
+//!   since the other end polls that line (docs/tuning.md, "Lines fetched ahead").
+//! - Operations of up to 16 bytes of operands fit, and up to 56 bytes of an answer. Puts, gets and
+//!   accumulates of any number of elements that are one run take a short way: the memo has the
+//!   numbers of the last ones that a mailbox took.
+//! - Each operation waits for its answer, so a stream of puts is faster by frames. After four
+//!   operations without a flush the next ones are frames.
 
+use super::{Again, Path, Progress, Waiter, Ways, message};
 use crate::engine::{ANSWER, OPERANDS};
+use crate::error::Result;
 use crate::memory::Span;
-use crate::origin::What;
-use crate::types::Type;
-use crate::window::memo::{Frame, KnownLetter};
-use crate::window::operation::{Action, Operation};
+use crate::window::call::{Action, Call};
+use crate::window::memo::{Frame, Letter};
+use crate::window::near::{Near, Sides};
+use crate::window::operation::{Checked, Operation};
 use crate::window::parts::Parts;
-use crate::window::peers::{DIRECT, OBSERVED, Target};
+use crate::window::peers::{Class, Target};
 use crate::wire::{Header, Kind};
-
-/// The memory of an operation at this rank.
-pub(super) struct Sides {
-    pub origin: Option<Span>,
-    pub compare: Option<Span>,
-    /// Room for what is fetched.
-    pub room: Option<Span>,
-}
 
 /// Whether an operation may go by a target's mailbox. Accumulates stay in the order of their calls,
 /// and those before this one may be on their way by frames.
 #[inline(always)]
 pub(super) fn may_go(parts: &Parts, target: &Target, action: Action) -> bool {
-    let (flight, is_unordered) = (parts.flight(), matches!(action, Action::Put | Action::Get));
+    let (flight, is_unordered) = (parts.flight(), action.moves());
     let is_next = || is_unordered || flight.outstanding(target.peer) == 0;
     target.has_mailbox && !flight.is_burst() && is_next()
 }
 
-/// Prepares the target's mailbox for an operation that may go by it.
-#[inline]
-pub(super) fn prepare(parts: &Parts, target: &Target, operation: &Operation<'_>) {
-    if operation.notify.is_none() && may_go(parts, target, operation.action) {
-        parts.process().will_ask(target.peer);
+/// The path.
+pub(super) const PATH: Path = Path { name: "mailbox", misfit, carry_out, again };
+
+fn misfit(_: &Parts, target: &Target, operation: &Operation<'_>, len: u64) -> Option<&'static str> {
+    let call = &operation.call;
+    if !target.has_mailbox {
+        return Some("the target isn't a like rank of this host that polls");
+    }
+    if call.notify.is_some() {
+        return Some("it notifies the target");
+    }
+    let most = if call.action == Action::Get { ANSWER } else { OPERANDS as u64 * 8 };
+    match len > most {
+        true => Some("it is longer than a letter"),
+        false => Some("others are in flight, or it is the first of its kind"),
+    }
+}
+
+/// A mailbox takes what the memo has as one frame.
+fn carry_out(_: &Parts, _: &mut Checked<'_>, _: &mut Ways) -> Result<Option<Progress>> {
+    Ok(None)
+}
+
+fn again(
+    parts: &Parts,
+    target: &Target,
+    frame: &Frame,
+    operation: &Operation<'_>,
+    _: Waiter<'_>,
+) -> Again {
+    if operation.call.notify.is_some() || !may_go(parts, target, operation.call.action) {
+        return Again::Continue(());
+    }
+    parts.process().will_ask(target.peer);
+    match ask(parts, target, frame, operation) {
+        Some(()) => Again::Break(Some(Progress::Answered)),
+        None => Again::Continue(()),
     }
 }
 
 /// Asks a target by its mailbox to carry out an operation, whose memory is the frame's run. `None`,
 /// and nothing has been done, where it has to go as a frame.
 #[inline(always)]
-pub(super) fn ask(
-    parts: &Parts,
-    target: &Target,
-    frame: &Frame,
-    header: &Header,
-    sides: Sides,
-) -> Option<()> {
-    let Sides { origin, compare, room } = sides;
+fn ask(parts: &Parts, target: &Target, frame: &Frame, operation: &Operation<'_>) -> Option<()> {
+    let Sides { origin, result: room, compare } = operation.sides.map(|side| side.span);
+    let is_memory = |span: Span| frame.is_memory(span);
+    if !message::may_go(parts, target)
+        || !origin.is_none_or(is_memory)
+        || !room.is_none_or(is_memory)
+    {
+        return None;
+    }
+    let (_, header) = frame.place(target, operation.call.action, operation.call.at)?;
+    let count = u64::from(origin.is_some()) + u64::from(compare.is_some());
+    let header = Header { context: parts.id(), length: count * frame.len, ..header };
     let (mut operands, len) = ([[0; 8]; OPERANDS], frame.len as usize);
     if header.length > size_of_val(&operands) as u64 || room.is_some() && frame.len > ANSWER {
         return None;
@@ -61,7 +115,7 @@ pub(super) fn ask(
     }
     let fetched = room.map_or(0, |_| len);
     let operands = operands.map(u64::from_le_bytes);
-    let answer = parts.process().ask(target.peer, header, operands, fetched)?;
+    let answer = parts.process().ask(target.peer, &header, operands, fetched)?;
     count_answer(parts, header.kind);
     if let Some(room) = room {
         room.write(frame.first, &answer.map(u64::to_le_bytes).as_flattened()[..fetched]);
@@ -69,76 +123,57 @@ pub(super) fn ask(
     Some(())
 }
 
-/// A put, get or accumulate of elements of the target type itself, of which a mailbox has taken as
-/// many before. An accumulate may fetch as well, into `result`. Calls by pointer, of scopes and
-/// observed ones try it before the full check. Others find their frame in the memo.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)] // MPI's
-pub(in crate::window) fn transfer(
+/// Makes an operation of which the mailbox of a like target has taken one before. `None`, and
+/// nothing has been done, where it isn't one.
+#[inline]
+pub(in crate::window) fn post<'a, N: Near<'a>>(
     parts: &Parts,
-    action: Action,
-    memory: Span,
-    what: What<'_>,
-    result: Option<(Span, What<'_>)>,
-    rank: i32,
-    displacement: i64,
-    count: i64,
-    own: &Type,
+    target: &Target,
+    call: &Call<'_>,
+    sides: &Sides<N>,
 ) -> Option<()> {
-    let target = parts.peers().known(rank).filter(|target| may_go(parts, target, action))?;
-    let class = target.class_at(displacement);
-    if matches!(class, DIRECT | OBSERVED) {
+    let Call { action, at, count, notify: None, .. } = *call else { return None };
+    if !may_go(parts, target, action) {
+        return None;
+    }
+    let (own, class) = (call.own()?, target.class_at(at));
+    if class == Class::Direct || sides.compare.is_some() {
         return None;
     }
     parts.process().will_ask(target.peer);
-    let is_plain = |what: What<'_>| what.is_plain(count as u64, own.compiled());
-    let place = (target, class, displacement, count as u64);
-    match is_plain(what) && result.is_none_or(|(_, what)| is_plain(what)) {
-        true => post(parts, action, memory, result.map(|(room, _)| room), place, own),
-        false => None,
-    }
-}
-
-#[inline(never)]
-fn post(
-    parts: &Parts,
-    action: Action,
-    memory: Span,
-    room: Option<Span>,
-    (target, class, displacement, count): (&Target, u64, i64, u64),
-    own: &Type,
-) -> Option<()> {
-    let KnownLetter { len, signature, .. } = parts.memo().letter(action, class, own, count)?;
+    let letter = Letter { action, class, datatype: own.compiled().id(), count };
+    let (len, signature) = parts.memo().letter(letter)?;
     let permit = parts.epochs().permit(target)?;
-    let fits = memory.len() == len && room.is_none_or(|room| room.len() == len);
-    if !fits || !own.is_of(parts.process().names()) {
-        return None;
-    }
-    let start = displacement.checked_mul(target.measures.unit.into()).filter(|at| *at >= 0)?;
+    let place = |near: Option<N>| match near {
+        None => Some(None),
+        Some(near) => {
+            near.run(count, own, len).map(|start| Some(Span::around(start, 0, len as i64)))
+        }
+    };
+    let (origin, room) = (place(sides.origin)?, place(sides.result)?);
+    let start = at.checked_mul(target.measures.unit.into()).filter(|at| *at >= 0)?;
     let end = start.checked_add_unsigned(len)?;
     if end as u64 > target.measures.size {
         return None;
     }
-    let is_get = action == Action::Get;
     let mut data = [[0; 8]; OPERANDS];
-    if is_get {
-        // The answer is longer than the operands.
-        (len <= ANSWER).then_some(())?;
-    } else {
-        let operands = data.as_flattened_mut().get_mut(..len as usize)?;
-        memory.read(0, operands).then_some(())?;
+    if let Some(origin) = origin {
+        origin.read(0, data.as_flattened_mut().get_mut(..len as usize)?).then_some(())?;
+    }
+    // An answer may be longer than the operands.
+    if room.is_some() && len > ANSWER {
+        return None;
     }
     let header = Header {
         tag: action.code(),
         context: parts.id(),
-        displacement,
-        count,
+        displacement: at,
+        count: count as u64,
         form: own.compiled().id(),
         signature: signature.into(),
-        length: if is_get { 0 } else { len },
+        length: origin.map_or(0, |_| len),
         ..Header::new(action.kind())
     };
-    let room = if is_get { Some(memory) } else { room };
     let fetched = room.map_or(0, |_| len as usize);
     let answer =
         parts.process().ask(target.peer, &header, data.map(u64::from_le_bytes), fetched)?;

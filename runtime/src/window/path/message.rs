@@ -7,16 +7,19 @@ use std::sync::Arc;
 
 use shipable::Leaf;
 
-use super::{Progress, mailbox};
+use super::{Again, Path, Progress, Waiter, Ways};
 use crate::check::alignment::Placed;
 use crate::engine::{BY_NUMBER, Fetch, Measures, Outgoing, Purpose, Source, Ticket};
 use crate::error::{Result, conversion};
 use crate::flavor::Flavor;
 use crate::memory::{Keeper, Lease, Span};
+use crate::route::Route;
 use crate::types::{TargetType, Type};
+use crate::window::call::{Action, Call};
 use crate::window::flight::Pace;
 use crate::window::memo::Frame;
-use crate::window::operation::{Action, Checked, Operand, Operation};
+use crate::window::near::Sides;
+use crate::window::operation::{Checked, Operand, Operation};
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
 use crate::window::waiting::await_room;
@@ -57,27 +60,34 @@ fn check_alignment(parts: &Parts, checked: &Checked<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The path. It takes every operation.
+pub(super) const PATH: Path = Path { name: "message", misfit: |_, _, _, _| None, carry_out, again };
+
 /// Hands an operation to the engine.
-pub(super) fn carry_out(
+fn carry_out(
     parts: &Parts,
-    checked: Checked<'_>,
-    ticket: Option<Arc<Ticket>>,
-) -> Result<Progress> {
-    let Checked { action, target, count, target_type, displacement, bytes, notify, .. } = checked;
+    checked: &mut Checked<'_>,
+    ways: &mut Ways,
+) -> Result<Option<Progress>> {
+    let Checked { action, target, count, target_type, displacement, bytes, notify, .. } = *checked;
     let (process, kind) = (parts.process(), action.kind());
-    if process.checks() {
-        check_alignment(parts, &checked)?;
+    // Those of other routes are noted by the paths that might have taken them.
+    if target.route == Route::Message {
+        ways.note(parts, checked);
     }
-    let (length, source) = source(parts, action, checked.origin, checked.compare)?;
+    if process.checks() {
+        check_alignment(parts, checked)?;
+    }
+    let (length, source) = source(parts, action, checked.origin.take(), checked.compare)?;
     let is_moot = |length| length == 0 && notify.is_none();
     if kind == Kind::Put && is_moot(length) {
-        return Ok(Progress::Done);
+        return Ok(Some(Progress::Done));
     }
     if let (Kind::Get, Some(Operand { elements, .. })) = (kind, &checked.result) {
         // Lowered now, so that a type that can't be is refused by this call.
         let program = elements.datatype.program(&target.architecture)?;
         if is_moot(program.stream_length(elements.count)?) {
-            return Ok(Progress::Done);
+            return Ok(Some(Progress::Done));
         }
     }
     await_room(parts, action.activity(), target.peer)?;
@@ -97,11 +107,11 @@ pub(super) fn carry_out(
     let number = parts.flight().ledger().issue(target.peer);
     let operation = parts.operation(target.peer, number);
     // A fetch is answered by its number anyway.
-    let by_number = ticket.is_some() && matches!(kind, Kind::Put | Kind::Accumulate);
-    if let Some(ticket) = ticket {
+    let by_number = ways.ticket.is_some() && matches!(kind, Kind::Put | Kind::Accumulate);
+    if let Some(ticket) = ways.ticket.take() {
         state.ticket(operation, ticket);
     }
-    if let Some(result) = checked.result {
+    if let Some(result) = checked.result.take() {
         let (datatype, count, lease) = result.into_parts();
         let origin = Some(datatype);
         let fetch = Fetch { origin, count, run: None, lease, waiter: None, bytes };
@@ -125,7 +135,7 @@ pub(super) fn carry_out(
         kind => Purpose::Operation(kind, operation),
     };
     engine.send(target.peer, Outgoing::new(header, source, purpose));
-    Ok(Progress::Started)
+    Ok(Some(Progress::Started))
 }
 
 /// The operands of an operation, as the outbox sends them, and their length in bytes.
@@ -247,43 +257,39 @@ pub(super) fn may_go(parts: &Parts, target: &Target) -> bool {
 }
 
 /// Sends an operation that the memo knows as one frame.
-pub(super) fn again(
+fn again(
     parts: &Parts,
     target: &Target,
     frame: &Frame,
     operation: &Operation<'_>,
-    waiter: Option<&Arc<Ticket>>,
-) -> Option<Progress> {
-    mailbox::prepare(parts, target, operation);
-    if !may_go(parts, target) {
-        return None;
-    }
-    let pace = parts.flight().pace(target.peer);
-    send(parts, target, frame, operation, waiter, pace)
+    waiter: Waiter<'_>,
+) -> Again {
+    let may_go = may_go(parts, target);
+    Again::Break(may_go.then(|| send(parts, target, frame, operation, waiter)).flatten())
 }
 
 /// Sends an operation as one frame. A stream's frames are held until there are many, which go
 /// together, or until their sender looks at what has arrived.
-pub(super) fn send(
+#[inline(always)]
+fn send(
     parts: &Parts,
     target: &Target,
     frame: &Frame,
     operation: &Operation<'_>,
-    waiter: Option<&Arc<Ticket>>,
-    pace: Pace,
+    waiter: Waiter<'_>,
 ) -> Option<Progress> {
-    let Operation { action, displacement, compare, .. } = *operation;
-    let origin = operation.origin.map(|side| side.span);
-    let room = operation.result.map(|side| side.span);
+    let pace = parts.flight().pace(target.peer);
+    let Call { action, at, notify, .. } = operation.call;
+    let Sides { origin, result: room, compare } = operation.sides.map(|side| side.span);
     let is_memory = |span: Span| frame.is_memory(span);
     if !origin.is_none_or(is_memory) || !room.is_none_or(is_memory) {
         return None;
     }
-    let (bytes, header) = frame.place(target, action, displacement)?;
+    let (bytes, header) = frame.place(target, action, at)?;
     let operands = u64::from(origin.is_some()) + u64::from(compare.is_some());
     let length = operands * frame.len;
     // The memo knows only operations whose counter the window has.
-    let notify = operation.notify.map(|index| index as u16);
+    let notify = notify.map(|index| index as u16);
     let header = Header { context: parts.id(), length, notify, ..header };
     let fill = |data: &mut [u8]| {
         let (first, second) = data.split_at_mut(match compare {
@@ -293,12 +299,6 @@ pub(super) fn send(
         compare.is_none_or(|span| span.read(frame.first, first))
             && origin.is_none_or(|span| span.read(frame.first, second))
     };
-    if notify.is_none() && mailbox::may_go(parts, target, action) {
-        let sides = mailbox::Sides { origin, compare, room };
-        if mailbox::ask(parts, target, frame, &header, sides).is_some() {
-            return Some(Progress::Answered);
-        }
-    }
     let mut engine = parts.process().engine();
     // The target may be waiting for a notification.
     let may_wait = pace == Pace::Stream && notify.is_none();

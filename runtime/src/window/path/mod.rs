@@ -1,30 +1,65 @@
-//! The paths of operations to a target's memory.
+//! The paths of operations to a target's memory, each a [`Path`] in a file of its own: what the
+//! last two rungs of the ladder do.
 //!
-//! An operation is tried three times, and each try leaves the next one what it can't do:
-//!
-//! 1. [`fast`], in the caller's code: the memo knows the operation, and its target is mapped;
-//! 2. [`again`]: the memo knows the operation;
-//! 3. [`carry_out`], after all rules were checked. It notes in the memo how it was done.
+//! [`PATHS`] has them from the one that takes least to the one that takes everything, and
+//! [`carry_out`] and [`again`] try them in this order. A new path is a file and a line there.
 
 mod direct;
-pub(super) mod fast;
 pub(super) mod mailbox;
 mod message;
 mod peer;
 mod rdma;
 
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::claim::allow;
 use super::memo::{Frame, Key, Means, Prepared};
 use super::operation::{Checked, Operation};
-use super::own::Reach;
 use super::parts::Parts;
 use super::peers::Target;
 use crate::engine::{Ticket, check_counter};
 use crate::error::Result;
 use crate::route::Route;
+
+pub(super) use direct::PIECE;
+
+/// A path of operations to a target's memory.
+pub(super) struct Path {
+    /// Its name, for explanations.
+    pub name: &'static str,
+    /// Why an operation of so many bytes doesn't go by it; `None` if it may.
+    pub misfit: fn(&Parts, &Target, &Operation<'_>, u64) -> Option<&'static str>,
+    /// Carries out an operation for which every rule holds. `None`, and the origin's memory is
+    /// still there, where another path has to do it.
+    carry_out: fn(&Parts, &mut Checked<'_>, &mut Ways) -> Result<Option<Progress>>,
+    /// Carries out an operation that the memo has as one frame. It breaks off without progress
+    /// where only the full check finds a way, and continues where another path has to do it.
+    again: fn(&Parts, &Target, &Frame, &Operation<'_>, Waiter<'_>) -> Again,
+}
+
+/// From the path that takes least to the one that takes everything.
+pub(super) static PATHS: [Path; 5] =
+    [direct::PATH, rdma::PATH, peer::PATH, mailbox::PATH, message::PATH];
+
+/// What [`Path::carry_out`] may use: the ticket, which is told when the operation is done, and the
+/// key by which the memo will know it.
+pub(super) struct Ways {
+    ticket: Option<Arc<Ticket>>,
+    key: Option<Key>,
+}
+
+/// Who is settled when a fetched value has come, unless the operation is done at once.
+type Waiter<'a> = Option<&'a Arc<Ticket>>;
+
+/// What [`Path::again`] has done.
+type Again = ControlFlow<Option<Progress>>;
+
+/// The operation isn't one that the memo has as a frame.
+fn never(_: &Parts, _: &Target, _: &Frame, _: &Operation<'_>, _: Waiter<'_>) -> Again {
+    ControlFlow::Continue(())
+}
 
 /// How far an operation has come when its call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +80,22 @@ impl Progress {
     pub(super) fn is_done(self) -> bool {
         matches!(self, Progress::Done | Progress::Answered | Progress::Copied)
     }
+
+    /// The name of the path that an operation took, on a target with this route.
+    pub(super) fn path(self, route: Route) -> &'static str {
+        let path = match self {
+            Progress::Done if route == Route::Direct => direct::PATH,
+            Progress::Accessed => rdma::PATH,
+            Progress::Copied => peer::PATH,
+            Progress::Answered => mailbox::PATH,
+            Progress::Done | Progress::Started => message::PATH,
+        };
+        path.name
+    }
 }
 
 /// Carries out an operation for which every rule holds. If a ticket is given, the ticket is told
-/// when the operation is done. This is the only place that chooses by the route.
+/// when the operation is done.
 pub(super) fn carry_out(
     parts: &Parts,
     checked: Checked<'_>,
@@ -56,55 +103,27 @@ pub(super) fn carry_out(
     key: Option<Key>,
 ) -> Result<Progress> {
     checked.permit.used();
-    let checked = match (checked.is_empty(), checked.notify) {
+    let mut checked = match (checked.is_empty(), checked.notify) {
         (true, None) => return Ok(Progress::Done),
         (true, Some(_)) => checked.bare(),
         (false, _) => checked,
     };
-    match checked.target.route {
-        Route::Direct => {
-            let turn = match direct::reach(parts, &checked)? {
-                Reach::Mapped(reached) => {
-                    let done = direct::carry_out(parts, &checked, &reached, key)?;
-                    if let Some(counter) = checked.notify {
-                        parts.peers().control().notify(checked.target.rank, counter);
-                    }
-                    return Ok(done);
-                }
-                Reach::Private(turn) => Some(turn),
-                Reach::Unknown => None,
-            };
-            // Otherwise the target's directory wasn't read yet, so the next operation is noted.
-            note(parts, &checked, key.filter(Key::is_private), Means::Frame);
-            if turn.is_some_and(|turn| peer::carry_out(parts, &checked, Some(turn))) {
-                return Ok(Progress::Copied);
-            }
+    let mut ways = Ways { ticket, key };
+    for path in &PATHS {
+        if let Some(progress) = (path.carry_out)(parts, &mut checked, &mut ways)? {
+            return Ok(progress);
         }
-        Route::Peer => {
-            note(parts, &checked, key, Means::Frame);
-            if peer::carry_out(parts, &checked, None) {
-                return Ok(Progress::Copied);
-            }
-        }
-        Route::Rdma => {
-            note(parts, &checked, key, Means::Registered);
-            // An operation with a ticket may use other memory than its lender's. One that notifies
-            // goes with its notification.
-            let is_plain = ticket.is_none() && checked.notify.is_none();
-            if is_plain && checked.is_lent() && rdma::carry_out(parts, &checked)? {
-                return Ok(Progress::Accessed);
-            }
-        }
-        Route::Message => note(parts, &checked, key, Means::Frame),
     }
-    message::carry_out(parts, checked, ticket)
+    unreachable!("a message carries every operation")
 }
 
-/// Notes a valid operation that doesn't go directly.
-fn note(parts: &Parts, checked: &Checked<'_>, key: Option<Key>, means: fn(Frame) -> Means) {
-    let Some(key) = key else { return };
-    let frame = if key.is_same() { message::prepare(parts, checked) } else { None };
-    parts.memo().keep(key, checked.action, frame.map_or(Means::Stream(checked.leaf), means));
+impl Ways {
+    /// Notes a valid operation that doesn't go directly.
+    fn note(&mut self, parts: &Parts, checked: &Checked<'_>) {
+        let Some(key) = self.key.take() else { return };
+        let frame = if key.is_same() { message::prepare(parts, checked) } else { None };
+        parts.memo().keep(key, frame.map_or(Means::Stream(checked.leaf), Means::Frame));
+    }
 }
 
 /// Carries out an operation that the memo knows. `None` where it doesn't, or where memory, bounds
@@ -113,28 +132,28 @@ fn note(parts: &Parts, checked: &Checked<'_>, key: Option<Key>, means: fn(Frame)
 #[inline(always)]
 pub(super) fn again(
     parts: &Parts,
+    target: &Target,
     operation: &Operation<'_>,
-    waiter: Option<&Arc<Ticket>>,
+    waiter: Waiter<'_>,
 ) -> Option<Progress> {
-    let target = parts.peers().get(operation.target)?;
     let permit = match parts.epochs().permit(target) {
         Some(permit) => permit,
         None => allow(parts, target).ok()?,
     };
     let control = parts.peers().control();
-    let notify = match operation.notify {
+    let notify = match operation.call.notify {
         None => None,
         Some(index) => Some(check_counter(index, control.notifications()).ok()?),
     };
     let key = Key::of(parts.process().names(), target, operation)?;
-    let slot = parts.memo().of(&key, operation.action);
+    let slot = parts.memo().of(&key);
     let prepared = slot.borrow();
     let done = match prepared.if_key(&key) {
         Some(Means::Stream(_)) => return None,
         None | Some(Means::Nothing) => None,
-        Some(Means::Frame(_) | Means::Registered(_)) => {
+        Some(Means::Frame(_)) => {
             drop(prepared);
-            let progress = frame(parts, target, slot, key, operation, waiter)?;
+            let progress = frame(parts, target, (slot, key), operation, waiter)?;
             permit.used();
             return Some(progress);
         }
@@ -148,44 +167,28 @@ pub(super) fn again(
     Some(done)
 }
 
-/// As [`again`], for callers in generic code.
-#[inline(never)]
-pub(super) fn again_value(
-    parts: &Parts,
-    operation: &Operation<'_>,
-    waiter: &Arc<Ticket>,
-) -> Option<Progress> {
-    again(parts, operation, Some(waiter))
-}
-
 /// Carries out an operation that the memo has as one frame.
 #[inline(never)]
 fn frame(
     parts: &Parts,
     target: &Target,
-    slot: &RefCell<Prepared>,
-    key: Key,
+    (slot, key): (&RefCell<Prepared>, Key),
     operation: &Operation<'_>,
-    waiter: Option<&Arc<Ticket>>,
+    waiter: Waiter<'_>,
 ) -> Option<Progress> {
-    renew(parts, target, slot, key, operation.count as u64)?;
-    match slot.borrow().if_key(&key)? {
-        Means::Frame(frame) => {
-            let copied = match target.route {
-                // A frame on the direct route is of memory that is attached and private.
-                Route::Peer | Route::Direct => peer::again(parts, target, frame, operation),
-                Route::Rdma | Route::Message => None,
-            };
-            let progress =
-                copied.or_else(|| message::again(parts, target, frame, operation, waiter));
+    renew(parts, target, slot, key, operation.call.count as u64)?;
+    let prepared = slot.borrow();
+    let Means::Frame(frame) = prepared.if_key(&key)? else { return None };
+    for path in &PATHS {
+        if let ControlFlow::Break(progress) = (path.again)(parts, target, frame, operation, waiter)
+        {
             if progress == Some(Progress::Answered) {
                 parts.memo().keep_letter(key, frame);
             }
-            progress
+            return progress;
         }
-        Means::Registered(frame) => rdma::again(parts, target, frame, operation, waiter),
-        _ => None,
     }
+    None
 }
 
 /// Makes sure that an operation that the memo has as one frame has this number of elements.
@@ -197,30 +200,13 @@ fn renew(
     key: Key,
     count: u64,
 ) -> Option<()> {
-    if slot.borrow().if_key(&key)?.frame()?.count != count {
-        // The number of elements is all that differs.
-        let means = slot.borrow().if_key(&key)?.renewed(parts, target, count)?;
-        slot.replace(Prepared::new(key, means));
-    }
+    let datatype = match slot.borrow().if_key(&key)? {
+        Means::Frame(frame) if frame.count == count => return Some(()),
+        Means::Frame(frame) => frame.datatype.clone(),
+        _ => return None,
+    };
+    // The number of elements is all that differs.
+    let frame = Frame::new(parts, target, &datatype, count)?;
+    slot.replace(Prepared::new(key, Means::Frame(frame)));
     Some(())
-}
-
-impl Means {
-    /// The frame of an operation that goes as one.
-    fn frame(&self) -> Option<&Frame> {
-        match self {
-            Means::Frame(frame) | Means::Registered(frame) => Some(frame),
-            _ => None,
-        }
-    }
-
-    /// The means for another number of the same elements.
-    #[cold]
-    fn renewed(&self, parts: &Parts, target: &Target, count: u64) -> Option<Means> {
-        let frame = Frame::new(parts, target, &self.frame()?.datatype, count)?;
-        Some(match self {
-            Means::Registered(_) => Means::Registered(frame),
-            _ => Means::Frame(frame),
-        })
-    }
 }

@@ -10,14 +10,15 @@ use std::sync::Arc;
 use longshore_transport::{Access, Rdma, Refused, RemoteMemory, Transfer};
 use shipable::{Partial, Program};
 
-use super::{Progress, message};
-use crate::engine::Ticket;
+use super::{Again, Path, Progress, Waiter, Ways, message};
 use crate::error::{ErrorKind, Result, conversion};
 use crate::job::Activity;
 use crate::origin::Elementwise;
+use crate::route::Route;
+use crate::window::call::Action;
 use crate::window::flight::Pace;
 use crate::window::memo::Frame;
-use crate::window::operation::{Action, Checked, Operation};
+use crate::window::operation::{Checked, Operation};
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
 use crate::window::waiting::{await_network, await_room};
@@ -73,11 +74,38 @@ fn pieces(runs: &[(i64, u64)], base: i64, bytes: u64, stretches: usize) -> Optio
     Some(pieces)
 }
 
+/// The path.
+pub(super) const PATH: Path = Path { name: "remote access", misfit, carry_out, again };
+
+fn misfit(_: &Parts, target: &Target, operation: &Operation<'_>, len: u64) -> Option<&'static str> {
+    match target.route {
+        Route::Rdma if !operation.call.action.moves() => Some("the network only reads and writes"),
+        Route::Rdma if operation.call.notify.is_some() => Some("it notifies the target"),
+        Route::Rdma if len < DENSE => Some("it is shorter than 64 KiB, and others are in flight"),
+        Route::Rdma => Some("its runs are short on average"),
+        _ => Some("the memory isn't registered memory of another host"),
+    }
+}
+
+fn carry_out(
+    parts: &Parts,
+    checked: &mut Checked<'_>,
+    ways: &mut Ways,
+) -> Result<Option<Progress>> {
+    let Route::Rdma = checked.target.route else { return Ok(None) };
+    ways.note(parts, checked);
+    // An operation with a ticket may use other memory than its lender's. One that notifies goes
+    // with its notification.
+    let is_plain = ways.ticket.is_none() && checked.notify.is_none();
+    let is_done = is_plain && checked.is_lent() && access_memory(parts, checked)?;
+    Ok(is_done.then_some(Progress::Accessed))
+}
+
 /// Does a put or get of lent memory, or starts it, by access to the target's registered memory, if
 /// that pays. Otherwise nothing is done.
-pub(super) fn carry_out(parts: &Parts, checked: &Checked<'_>) -> Result<bool> {
+fn access_memory(parts: &Parts, checked: &Checked<'_>) -> Result<bool> {
     let (process, target) = (parts.process(), checked.target);
-    let is_transfer = matches!(checked.action, Action::Put | Action::Get);
+    let is_transfer = checked.action.moves();
     let (true, Some(key), Some(rdma), Some(side)) =
         (is_transfer, target.key(), process.rdma(), checked.near())
     else {
@@ -135,32 +163,30 @@ fn access(action: Action) -> Access {
     if action == Action::Put { Access::Write } else { Access::Read }
 }
 
-/// Carries out an operation that the memo knows: by one access, or as one frame.
-pub(super) fn again(
+fn again(
     parts: &Parts,
     target: &Target,
     frame: &Frame,
     operation: &Operation<'_>,
-    waiter: Option<&Arc<Ticket>>,
-) -> Option<Progress> {
-    if !message::may_go(parts, target) {
-        return None;
-    }
+    _: Waiter<'_>,
+) -> Again {
     // An operation that notifies goes as a frame, with its notification.
-    let is_transfer =
-        operation.notify.is_none() && matches!(operation.action, Action::Put | Action::Get);
-    if is_transfer && frame.len >= DENSE {
-        return start_run(parts, target, frame, operation);
+    let is_transfer = operation.call.notify.is_none() && operation.call.action.moves();
+    if target.route != Route::Rdma || !is_transfer {
+        return Again::Continue(());
     }
-    let pace = parts.flight().pace(target.peer);
-    if is_transfer
-        && operation.action == Action::Put
-        && pace == Pace::Alone
-        && write_run(parts, target, frame, operation).is_some()
-    {
-        return Some(Progress::Accessed);
+    if !message::may_go(parts, target) {
+        return Again::Break(None);
     }
-    message::send(parts, target, frame, operation, waiter, pace)
+    if frame.len >= DENSE {
+        return Again::Break(start_run(parts, target, frame, operation));
+    }
+    let is_alone = || parts.flight().pace(target.peer) == Pace::Alone;
+    let is_put = operation.call.action == Action::Put;
+    match is_put && is_alone() && write_run(parts, target, frame, operation).is_some() {
+        true => Again::Break(Some(Progress::Accessed)),
+        false => Again::Continue(()),
+    }
 }
 
 /// The key of the target's registered memory, and the stretch of it that an operation touches, if
@@ -170,7 +196,7 @@ fn registered(
     frame: &Frame,
     operation: &Operation<'_>,
 ) -> Option<(u64, (u64, u64))> {
-    let ((start, end), _) = frame.place(target, operation.action, operation.displacement)?;
+    let ((start, end), _) = frame.place(target, operation.call.action, operation.call.at)?;
     let is_one = end.checked_sub_unsigned(frame.len) == Some(start);
     Some((target.key()?, (u64::try_from(start).ok().filter(|_| is_one)?, frame.len)))
 }
@@ -185,7 +211,7 @@ fn write_run(
     operation: &Operation<'_>,
 ) -> Option<()> {
     let process = parts.process();
-    let (rdma, memory) = (process.rdma()?, operation.origin.as_ref()?.span);
+    let (rdma, memory) = (process.rdma()?, operation.sides.origin.as_ref()?.span);
     let (key, stretch) =
         registered(target, frame, operation).filter(|_| frame.is_memory(memory))?;
     let mut data = vec![0; frame.len as usize];
@@ -211,7 +237,7 @@ fn start_run(
         return None;
     }
     let (key, stretch) = registered(target, frame, operation)?;
-    let access = access(operation.action);
+    let access = access(operation.call.action);
     let memory = operation.moved()?.span;
     if !frame.is_memory(memory) {
         return None;

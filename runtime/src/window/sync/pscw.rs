@@ -25,7 +25,7 @@ pub(in crate::window) fn start(parts: &Parts, group: &Group, assert: Assert) -> 
     let before = epochs.state();
     epochs.step(Step::Start(targets.len() as u32))?;
     let posted = |target: &Target| {
-        let count = counter::next(target.posts.get());
+        let count = next(target, Tally::Posts);
         // With NOCHECK the program promises that the posts were made.
         assert.contains(Assert::NOCHECK)
             || peers.control().heard(Tally::Posts, target.rank, count, false)
@@ -44,7 +44,7 @@ pub(in crate::window) fn start(parts: &Parts, group: &Group, assert: Assert) -> 
     parts.checking().note_start(peers, &targets, assert);
     for &rank in &targets {
         let target = peers.of(rank);
-        target.posts.set(counter::next(target.posts.get()));
+        use_up(target, Tally::Posts);
         target.access.set(Access::Started);
     }
     epochs.open(targets);
@@ -167,7 +167,7 @@ pub(in crate::window) fn test(parts: &Parts) -> Result<bool> {
 }
 
 fn has_completed(parts: &Parts, origin: &Target) -> bool {
-    let count = counter::next(origin.completes.get());
+    let count = next(origin, Tally::Completes);
     parts.peers().control().heard(Tally::Completes, origin.rank, count, false)
 }
 
@@ -176,11 +176,20 @@ fn end_exposure(parts: &Parts) {
     let origins = parts.epochs().end_exposure();
     parts.checking().note_exposure_end(peers, &origins);
     for rank in origins {
-        let origin = peers.of(rank);
-        origin.completes.set(counter::next(origin.completes.get()));
+        use_up(peers.of(rank), Tally::Completes);
     }
     peers.control().set_exposed(false);
     peers.control().set_no_put(false);
+}
+
+/// The number of posts, or completes, of a rank once one more is there than this rank has used up.
+fn next(of: &Target, tally: Tally) -> u32 {
+    counter::next(of.tallies.used[tally as usize].get())
+}
+
+/// Uses up one more post, or complete, of a rank.
+fn use_up(of: &Target, tally: Tally) {
+    of.tallies.used[tally as usize].set(next(of, tally));
 }
 
 fn all(parts: &Parts, ranks: &[u32], is: impl Fn(&Target) -> bool) -> bool {
@@ -191,13 +200,8 @@ fn all(parts: &Parts, ranks: &[u32], is: impl Fn(&Target) -> bool) -> bool {
 fn await_tallies(parts: &Parts, tally: Tally, ranks: &[u32]) -> Result<()> {
     let (process, control) = (parts.process(), parts.peers().control());
     let mut left = ranks.iter().map(|&rank| parts.peers().of(rank)).peekable();
-    let heard = |target: &Target, arming| {
-        let count = match tally {
-            Tally::Posts => target.posts.get(),
-            Tally::Completes => target.completes.get(),
-        };
-        control.heard(tally, target.rank, counter::next(count), arming)
-    };
+    let heard =
+        |target: &Target, arming| control.heard(tally, target.rank, next(target, tally), arming);
     while let Some(target) = left.peek() {
         if process.spin(|| heard(target, false)) {
             left.next();
@@ -231,7 +235,7 @@ fn await_tallies(parts: &Parts, tally: Tally, ranks: &[u32]) -> Result<()> {
 fn signal(parts: &Parts, tally: Tally, to: &Target) {
     let peers = parts.peers();
     if to.shares_control() || peers.is_own(to) {
-        let signalled = &to.signalled[tally as usize];
+        let signalled = &to.tallies.signalled[tally as usize];
         signalled.set(counter::next(signalled.get()));
         return peers.control().signal(tally, to.rank, peers.rank(), signalled.get());
     }

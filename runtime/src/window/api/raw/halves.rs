@@ -2,10 +2,11 @@
 //!
 //! [`Raw::accumulate`] is an attempt and, if that fails, the rest of the call. A function that has
 //! nothing else to do after the attempt but to call another function for the rest needs no stack
-//! for it (docs/tuning.md, "Attempts of calls by C").
+//! for it (docs/tuning.md, "Attempts of calls by C"). So these functions describe a call, of which
+//! a half is chosen.
 //!
 //! ```
-//! use longshore::{Assert, Info, Op, Window};
+//! use longshore::{Assert, Info, Op, TargetType, Window};
 //!
 //! # let rank = longshore::init()?;
 //! let window = Window::allocate(rank.world(), 8, 8, &Info::default())?;
@@ -13,28 +14,27 @@
 //! let (one, mut old) = (1i64, -1i64);
 //! let (from, to) = ((&raw const one).cast(), (&raw mut old).cast());
 //! calls.lock_all(Assert::NONE)?;
+//! let (add, room, there) = ((from, 1, &long), (to, 1, &long), (1, TargetType::Own(&long)));
 //! for _ in 0..2 {
 //!     // SAFETY: both numbers stay, and aren't used until the unlock_all has returned.
-//!     unsafe {
-//!         if !calls.attempt().fetch_and_op(from, to, &long, 0, 0, Op::Sum) {
-//!             calls.rest().fetch_and_op(from, to, &long, 0, 0, Op::Sum)?;
-//!         }
-//!         if !calls.attempt().accumulate(from, 1, &long, 0, 0, 1, &long, Op::Sum) {
-//!             calls.rest().accumulate(from, 1, &long, 0, 0, 1, &long, Op::Sum)?;
-//!         }
-//!         let (add, room) = ((from, 1, &long), (to, 1, &long));
-//!         if !calls.attempt().get_accumulate(add, room, 0, 0, 1, &long, Op::Sum) {
-//!             calls.rest().get_accumulate(add, room, 0, 0, 1, &long, Op::Sum)?;
-//!         }
-//!         if !calls.attempt().compare_and_swap(from, from, to, &long, 0, 0) {
-//!             calls.rest().compare_and_swap(from, from, to, &long, 0, 0)?;
+//!     let made = unsafe {
+//!         [
+//!             calls.fetching(from, to, &long, 0, 0, Op::Sum),
+//!             calls.accumulating(add, 0, 0, there, Op::Sum),
+//!             calls.get_accumulating(add, room, 0, 0, there, Op::Sum),
+//!             calls.swapping([from, from], to, &long, 0, 0),
+//!         ]
+//!     };
+//!     for call in made {
+//!         if !call.attempt() {
+//!             call.rest()?;
 //!         }
 //!     }
-//!     if !calls.attempt().flush_local(0) {
-//!         calls.rest().flush_local(0)?;
+//!     if !calls.attempt_flush_local(0) {
+//!         calls.rest_of_flush_local(0)?;
 //!     }
-//!     if !calls.attempt().flush(0) {
-//!         calls.rest().flush(0)?;
+//!     if !calls.attempt_flush(0) {
+//!         calls.rest_of_flush(0)?;
 //!     }
 //! }
 //! calls.unlock_all()?;
@@ -51,244 +51,169 @@ use shipable::reduce::Op;
 use super::Raw;
 use crate::error::Result;
 use crate::types::{TargetType, Type};
+use crate::window::call::{Action, Call};
 use crate::window::core::Core;
-use crate::window::operation::Action;
+use crate::window::near::{Elements, Sides};
+use crate::window::operation::Operation;
 
-/// The attempts of a window's calls. Each returns whether the call is made. Otherwise it has done
-/// nothing, and [`Rest`] makes the call.
+/// An operation that is described, and not made yet.
 #[derive(Clone, Copy)]
-pub struct Attempt<'w> {
+pub struct Described<'w> {
     core: &'w Core,
+    call: Call<'w>,
+    sides: Sides<Elements<'w>>,
 }
 
-/// A window's calls whose [`Attempt`] has just failed.
-#[derive(Clone, Copy)]
-pub struct Rest<'w> {
-    core: &'w Core,
+impl<'w> Described<'w> {
+    /// The whole call.
+    ///
+    /// # Errors
+    /// Those of the call.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn operate(self) -> Result<()> {
+        self.core.operate(self.call, self.sides)
+    }
+
+    /// The attempt: whether the call is made. Otherwise nothing is done, and
+    /// [`rest`](Described::rest) makes the call.
+    #[inline(always)]
+    pub fn attempt(self) -> bool {
+        self.core.attempt(self.call, self.sides)
+    }
+
+    /// The rest of a call whose attempt has just failed.
+    ///
+    /// # Errors
+    /// Those of the call.
+    #[inline(always)]
+    #[track_caller]
+    pub fn rest(self) -> Result<()> {
+        self.core.rest(&self.operation())
+    }
+
+    #[inline(always)]
+    pub(super) fn operation(self) -> Operation<'w> {
+        Operation::new(self.call, self.sides)
+    }
 }
 
 impl<'w> Raw<'w> {
-    /// The attempts of the calls.
-    #[doc(hidden)]
-    #[inline(always)]
-    pub fn attempt(self) -> Attempt<'w> {
-        Attempt { core: self.core }
-    }
-
-    /// The calls whose attempts have failed.
-    #[doc(hidden)]
-    #[inline(always)]
-    pub fn rest(self) -> Rest<'w> {
-        Rest { core: self.core }
-    }
-}
-
-impl Attempt<'_> {
-    /// [`Raw::accumulate`].
+    /// [`Raw::accumulate`] of elements, at a target and a displacement, on `there`: the count and
+    /// the type of the target's elements.
     ///
     /// # Safety
     /// The contract of [`Raw::accumulate`].
+    #[doc(hidden)]
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // MPI's
-    pub unsafe fn accumulate(
+    pub unsafe fn accumulating(
         self,
-        origin: *const u8,
-        origin_count: i64,
-        origin_type: &Type,
+        origin: (*const u8, i64, &'w Type),
         target: i32,
         target_disp: i64,
-        target_count: i64,
-        target_type: &Type,
+        there: (i64, TargetType<'w>),
         op: Op,
-    ) -> bool {
-        let origin = (origin.cast_mut(), origin_count, origin_type);
-        let (action, at) = (Action::Accumulate(op), target_disp);
-        self.core.try_accumulate(action, origin, None, target, at, target_count, target_type)
+    ) -> Described<'w> {
+        let call = Call::new(Action::Accumulate(op), target, target_disp, there);
+        Described { core: self.core, call, sides: Sides::of_origin(origin.into()) }
     }
 
-    /// [`Raw::get_accumulate`].
+    /// [`Raw::get_accumulate`], as [`accumulating`](Raw::accumulating) has its arguments.
     ///
     /// # Safety
     /// The contract of [`Raw::get_accumulate`].
+    #[doc(hidden)]
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // MPI's
-    pub unsafe fn get_accumulate(
+    pub unsafe fn get_accumulating(
         self,
-        (origin, origin_count, origin_type): (*const u8, i64, &Type),
-        result: (*mut u8, i64, &Type),
+        origin: (*const u8, i64, &'w Type),
+        result: (*mut u8, i64, &'w Type),
         target: i32,
         target_disp: i64,
-        target_count: i64,
-        target_type: &Type,
+        there: (i64, TargetType<'w>),
         op: Op,
-    ) -> bool {
-        let (origin, result) = ((origin.cast_mut(), origin_count, origin_type), Some(result));
-        let (action, at) = (Action::GetAccumulate(op), target_disp);
-        self.core.try_accumulate(action, origin, result, target, at, target_count, target_type)
+    ) -> Described<'w> {
+        let action = Action::GetAccumulate(op);
+        let sides = Sides::fetching(action, origin.into(), result.into());
+        Described { core: self.core, call: Call::new(action, target, target_disp, there), sides }
     }
 
     /// [`Raw::fetch_and_op`].
     ///
     /// # Safety
     /// The contract of [`Raw::fetch_and_op`].
+    #[doc(hidden)]
     #[inline(always)]
-    pub unsafe fn fetch_and_op(
+    pub unsafe fn fetching(
         self,
         origin: *const u8,
         result: *mut u8,
-        datatype: &Type,
+        datatype: &'w Type,
         target: i32,
         target_disp: i64,
         op: Op,
-    ) -> bool {
-        self.core.try_fetch(op, origin.cast_mut(), result, target, target_disp, datatype)
+    ) -> Described<'w> {
+        let (action, there) = (Action::FetchAndOp(op), (1, TargetType::Own(datatype)));
+        let [origin, result] =
+            [origin.cast_mut(), result].map(|place| Elements::one(place, datatype));
+        let sides = Sides::fetching(action, origin, result);
+        Described { core: self.core, call: Call::new(action, target, target_disp, there), sides }
     }
 
-    /// [`Raw::compare_and_swap`].
+    /// [`Raw::compare_and_swap`], by the new value and the one to compare with.
     ///
     /// # Safety
     /// The contract of [`Raw::compare_and_swap`].
+    #[doc(hidden)]
     #[inline(always)]
-    pub unsafe fn compare_and_swap(
+    pub unsafe fn swapping(
         self,
-        origin: *const u8,
-        compare: *const u8,
+        [origin, compare]: [*const u8; 2],
         result: *mut u8,
-        datatype: &Type,
+        datatype: &'w Type,
         target: i32,
         target_disp: i64,
-    ) -> bool {
-        let places = [compare.cast_mut(), origin.cast_mut(), result];
-        self.core.try_swap(places, target, target_disp, datatype)
+    ) -> Described<'w> {
+        let there = (1, TargetType::Own(datatype));
+        let call = Call::new(Action::CompareAndSwap, target, target_disp, there);
+        let [origin, compare, result] = [origin.cast_mut(), compare.cast_mut(), result]
+            .map(|place| Some(Elements::one(place, datatype)));
+        Described { core: self.core, call, sides: Sides { origin, result, compare } }
     }
 
-    /// [`Raw::flush`].
+    /// The attempt of [`Raw::flush`]: whether the call is made.
+    #[doc(hidden)]
     #[inline(always)]
-    pub fn flush(self, target: i32) -> bool {
+    pub fn attempt_flush(self, target: i32) -> bool {
         self.core.try_flush(target)
     }
 
-    /// [`Raw::flush_local`].
+    /// The attempt of [`Raw::flush_local`]: whether the call is made.
+    #[doc(hidden)]
     #[inline(always)]
-    pub fn flush_local(self, target: i32) -> bool {
+    pub fn attempt_flush_local(self, target: i32) -> bool {
         self.core.try_flush_local(target)
     }
-}
 
-impl Rest<'_> {
-    /// [`Raw::accumulate`].
-    ///
-    /// # Safety
-    /// The contract of [`Raw::accumulate`].
-    ///
-    /// # Errors
-    /// Those of [`Raw::accumulate`].
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // MPI's
-    #[track_caller]
-    pub unsafe fn accumulate(
-        self,
-        origin: *const u8,
-        origin_count: i64,
-        origin_type: &Type,
-        target: i32,
-        target_disp: i64,
-        target_count: i64,
-        target_type: &Type,
-        op: Op,
-    ) -> Result<()> {
-        let origin = (origin.cast_mut(), origin_count, origin_type);
-        let place = (target, target_disp, target_count, TargetType::Own(target_type));
-        self.core.accumulate_rest(Action::Accumulate(op), origin, None, place)
-    }
-
-    /// [`Raw::get_accumulate`].
-    ///
-    /// # Safety
-    /// The contract of [`Raw::get_accumulate`].
-    ///
-    /// # Errors
-    /// Those of [`Raw::get_accumulate`].
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // MPI's
-    #[track_caller]
-    pub unsafe fn get_accumulate(
-        self,
-        (origin, origin_count, origin_type): (*const u8, i64, &Type),
-        result: (*mut u8, i64, &Type),
-        target: i32,
-        target_disp: i64,
-        target_count: i64,
-        target_type: &Type,
-        op: Op,
-    ) -> Result<()> {
-        let (origin, result) = ((origin.cast_mut(), origin_count, origin_type), Some(result));
-        let place = (target, target_disp, target_count, TargetType::Own(target_type));
-        self.core.accumulate_rest(Action::GetAccumulate(op), origin, result, place)
-    }
-
-    /// [`Raw::fetch_and_op`].
-    ///
-    /// # Safety
-    /// The contract of [`Raw::fetch_and_op`].
-    ///
-    /// # Errors
-    /// Those of [`Raw::fetch_and_op`].
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn fetch_and_op(
-        self,
-        origin: *const u8,
-        result: *mut u8,
-        datatype: &Type,
-        target: i32,
-        target_disp: i64,
-        op: Op,
-    ) -> Result<()> {
-        self.core.fetch_rest(op, origin.cast_mut(), result, target, target_disp, datatype)
-    }
-
-    /// [`Raw::compare_and_swap`].
-    ///
-    /// # Safety
-    /// The contract of [`Raw::compare_and_swap`].
-    ///
-    /// # Errors
-    /// Those of [`Raw::compare_and_swap`].
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn compare_and_swap(
-        self,
-        origin: *const u8,
-        compare: *const u8,
-        result: *mut u8,
-        datatype: &Type,
-        target: i32,
-        target_disp: i64,
-    ) -> Result<()> {
-        let places = [compare.cast_mut(), origin.cast_mut(), result];
-        self.core.swap_rest(places, target, target_disp, datatype)
-    }
-
-    /// [`Raw::flush`].
+    /// [`Raw::flush`] after its attempt has failed.
     ///
     /// # Errors
     /// Those of [`Raw::flush`].
+    #[doc(hidden)]
     #[inline(always)]
     #[track_caller]
-    pub fn flush(self, target: i32) -> Result<()> {
-        let caller = Location::caller();
-        Raw { core: self.core }.raising(self.core.flush_rest(target, caller))
+    pub fn rest_of_flush(self, target: i32) -> Result<()> {
+        self.raising(self.core.flush_rest(target, Location::caller()))
     }
 
-    /// [`Raw::flush_local`].
+    /// [`Raw::flush_local`] after its attempt has failed.
     ///
     /// # Errors
     /// Those of [`Raw::flush_local`].
+    #[doc(hidden)]
     #[inline(always)]
     #[track_caller]
-    pub fn flush_local(self, target: i32) -> Result<()> {
-        let caller = Location::caller();
-        Raw { core: self.core }.raising(self.core.flush_local_rest(target, caller))
+    pub fn rest_of_flush_local(self, target: i32) -> Result<()> {
+        self.raising(self.core.flush_local_rest(target, Location::caller()))
     }
 }

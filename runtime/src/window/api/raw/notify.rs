@@ -4,9 +4,9 @@ use shipable::reduce::Op;
 
 use super::Raw;
 use crate::error::Result;
-use crate::raw::pointed;
 use crate::types::{IntoTargetType, Type};
-use crate::window::operation::Action;
+use crate::window::call::{Action, Call};
+use crate::window::near::{Elements, Sides};
 
 impl Raw<'_> {
     /// Puts elements into a target's window, and raises counter `notify` there when they have
@@ -50,10 +50,10 @@ impl Raw<'_> {
         target_type: impl IntoTargetType<'t>,
         notify: i32,
     ) -> Result<()> {
-        let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
-        let target_type = target_type.into_target_type();
-        let (action, at, count) = (Action::Put, target_disp, target_count);
-        self.core.transfer_notify(action, span, what, target, at, count, target_type, notify)
+        let near = Elements::from((origin, origin_count, origin_type));
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Put, target, target_disp, there).notifying(notify);
+        self.core.operate(call, Sides::of_origin(near))
     }
 
     /// Gets elements from a target's window, and raises counter `notify` there when they have been
@@ -96,10 +96,10 @@ impl Raw<'_> {
         target_type: impl IntoTargetType<'t>,
         notify: i32,
     ) -> Result<()> {
-        let (span, what) = pointed(origin, origin_count, origin_type);
-        let target_type = target_type.into_target_type();
-        let (action, at, count) = (Action::Get, target_disp, target_count);
-        self.core.transfer_notify(action, span, what, target, at, count, target_type, notify)
+        let near = Elements::from((origin, origin_count, origin_type));
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Get, target, target_disp, there).notifying(notify);
+        self.core.operate(call, Sides::of_result(near))
     }
 
     /// Combines elements with the contents of a target's window, and raises counter `notify` there
@@ -143,11 +143,10 @@ impl Raw<'_> {
         op: Op,
         notify: i32,
     ) -> Result<()> {
-        let operands = pointed(origin.cast_mut(), origin_count, origin_type);
-        let target_type = target_type.into_target_type();
-        let (action, at, count) = (Action::Accumulate(op), target_disp, target_count);
-        let core = self.core;
-        core.accumulate_notify(action, operands, None, target, at, count, target_type, notify)
+        let near = Elements::from((origin, origin_count, origin_type));
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(Action::Accumulate(op), target, target_disp, there).notifying(notify);
+        self.core.operate(call, Sides::of_origin(near))
     }
 
     /// Combines elements with the contents of a target's window and fetches the old contents, and
@@ -185,8 +184,8 @@ impl Raw<'_> {
     #[doc(alias = "MPI_Get_accumulate_notify")]
     pub unsafe fn get_accumulate_notify<'t>(
         self,
-        (origin, origin_count, origin_type): (*const u8, i64, &Type),
-        (result, result_count, result_type): (*mut u8, i64, &Type),
+        origin: (*const u8, i64, &Type),
+        result: (*mut u8, i64, &Type),
         target: i32,
         target_disp: i64,
         target_count: i64,
@@ -194,11 +193,10 @@ impl Raw<'_> {
         op: Op,
         notify: i32,
     ) -> Result<()> {
-        let operands = pointed(origin.cast_mut(), origin_count, origin_type);
-        let result = Some(pointed(result, result_count, result_type));
-        let target_type = target_type.into_target_type();
-        let (action, at, count) = (Action::GetAccumulate(op), target_disp, target_count);
-        let core = self.core;
-        core.accumulate_notify(action, operands, result, target, at, count, target_type, notify)
+        let action = Action::GetAccumulate(op);
+        let sides = Sides::fetching(action, Elements::from(origin), result.into());
+        let there = (target_count, target_type.into_target_type());
+        let call = Call::new(action, target, target_disp, there).notifying(notify);
+        self.core.operate(call, sides)
     }
 }

@@ -1,5 +1,0 @@
-//! See `longshore_examples::halo`.
-
-fn main() -> std::process::ExitCode {
-    longshore_examples::main("halo")
-}

@@ -1,5 +1,0 @@
-//! See `longshore_examples::hashtable`.
-
-fn main() -> std::process::ExitCode {
-    longshore_examples::main("hashtable")
-}

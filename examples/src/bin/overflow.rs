@@ -1,5 +1,0 @@
-//! See `longshore_examples::overflow`.
-
-fn main() -> std::process::ExitCode {
-    longshore_examples::main("overflow")
-}

@@ -1,0 +1,736 @@
+//! Requests (MPI-5.0 sections 3.7 and 12.3.5).
+//!
+//! | file | holds |
+//! |---|---|
+//! | `mod.rs` | all calls that complete, test, start or free requests |
+//! | [`arguments`] | the checked arguments of collective calls, which a request may keep |
+//! | [`copied`] | copies of elements, which a request keeps |
+//! | [`general`] | requests of operations that the program carries out itself (section 13.2) |
+//!
+//! A call that starts an operation gives it a handle by [`made`], whatever kind of operation it is.
+
+pub(crate) mod arguments;
+pub(crate) mod copied;
+pub(crate) mod general;
+
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
+
+use longshore::{Class, Pointed, Receiving, Sending, Waitable};
+
+use crate::communicator::promise::Length;
+use crate::communicator::{Comm, envelope};
+use crate::edge::arg::{Address, List, Room};
+use crate::edge::constants::{ERR_IN_STATUS, REQUEST_NULL, UNDEFINED};
+use crate::edge::fault::{Fault, Raiser, Result};
+use crate::edge::handle::{Handle, Kind, Object, find, insert, remove};
+use crate::edge::lock::lock;
+use crate::edge::status::Status;
+use crate::objects::codes;
+use crate::request::arguments::Started;
+use crate::request::copied::Copied;
+use crate::request::general::General;
+
+/// A request.
+pub struct Request {
+    operation: Mutex<Operation>,
+    /// What a persistent request starts. It outlives its operations.
+    plan: Option<Plan>,
+    /// The object whose error handler gets the errors of the operation.
+    raiser: Raiser,
+    /// The communicator of a message, which may be freed before the request completes.
+    comm: Option<Arc<Comm>>,
+    /// The operation of the program, if it is one: it completes while a call waits for it.
+    general: Option<Arc<General>>,
+}
+
+/// Starts the operation of a persistent request.
+pub type Plan = Box<dyn Fn() -> Result<Operation> + Send + Sync>;
+
+/// What a request stands for.
+pub enum Operation {
+    Send(Sending<Pointed>),
+    /// A receive, and the length that was promised for it.
+    Receive(Receiving<Pointed>, Option<Box<Length>>),
+    /// A send and a receive, which complete together, the length that was promised for the receive,
+    /// and the memory of the send if that is a copy.
+    Exchange {
+        both: Box<(Sending<Pointed>, Receiving<Pointed>)>,
+        length: Option<Box<Length>>,
+        _copy: Option<Copied>,
+    },
+    /// Sends from copies, which complete together.
+    Flush(Vec<Sending<Pointed>>, Vec<Copied>),
+    /// An operation on a window.
+    Rma(longshore::Request<()>),
+    /// A collective call.
+    Collective(Started),
+    /// An operation of the program.
+    General(Arc<General>),
+    /// An operation that has completed, and its outcome.
+    Complete(Outcome),
+    /// None: a persistent request that isn't started.
+    Inactive,
+}
+
+/// What an operation came to.
+pub struct Outcome {
+    status: Status,
+    fault: Option<Fault>,
+}
+
+impl Outcome {
+    /// The outcome of an operation that failed, with the source and the tag of the message that it
+    /// had matched.
+    fn failed(fault: Fault, message: Option<(c_int, c_int)>) -> Outcome {
+        Outcome { status: Status::failed(fault.code(), message), fault: Some(fault) }
+    }
+}
+
+impl Object for Request {
+    const KIND: Kind = Kind::Request;
+    const CLASS: Class = Class::Request;
+    const NULL: Handle = REQUEST_NULL;
+
+    fn predefined(_: Handle) -> Option<Arc<Request>> {
+        None
+    }
+}
+
+/// A handle of an operation that has started. Its errors are raised on `raiser`; `comm` is the
+/// communicator of a message.
+pub fn made(operation: Operation, raiser: Raiser, comm: Option<Arc<Comm>>) -> Result<Handle> {
+    let operation = Mutex::new(operation);
+    insert(Arc::new(Request { operation, plan: None, raiser, comm, general: None }))
+}
+
+/// The one handle of all operations that were complete at once, with an empty status, as short
+/// sends are. None of them can fail, so no call has to look at one.
+static ENDED: OnceLock<Handle> = OnceLock::new();
+
+/// The handle of an operation that was complete at once, with an empty status.
+pub fn ended() -> Result<Handle> {
+    match ENDED.get() {
+        Some(ended) => Ok(*ended),
+        None => {
+            let ended = complete(Status::EMPTY)?;
+            Ok(*ENDED.get_or_init(|| ended))
+        }
+    }
+}
+
+fn has_ended(handle: Handle) -> bool {
+    ENDED.get() == Some(&handle)
+}
+
+/// A handle of an operation that was complete at once, with a status of its own.
+pub fn complete(status: Status) -> Result<Handle> {
+    made(Operation::complete(status), Raiser::Own, None)
+}
+
+/// A handle of a persistent request, which isn't started.
+pub fn persistent(plan: Plan, raiser: Raiser, comm: Arc<Comm>) -> Result<Handle> {
+    let (operation, plan, comm) = (Mutex::new(Operation::Inactive), Some(plan), Some(comm));
+    insert(Arc::new(Request { operation, plan, raiser, comm, general: None }))
+}
+
+/// A handle of an operation of the program.
+pub fn grequest_start(
+    query: Address,
+    free: Address,
+    cancel: Address,
+    extra: Address,
+) -> Result<Handle> {
+    let general = General::new(query, free, cancel, extra);
+    let operation = Mutex::new(Operation::General(general.clone()));
+    let (raiser, general) = (Raiser::Own, Some(general));
+    insert(Arc::new(Request { operation, plan: None, raiser, comm: None, general }))
+}
+
+/// The operation of the program is complete.
+pub fn grequest_complete(request: Handle) -> Result<()> {
+    match &find::<Request>(request)?.general {
+        Some(general) => general.complete(),
+        None => {
+            let what = "the request isn't a generalized one: MPI_Grequest_start makes those";
+            Err(Fault::new(Class::Request, what.to_owned()))
+        }
+    }
+}
+
+impl Request {
+    /// Whether it is a persistent request that isn't started.
+    fn is_inactive(&self) -> Result<bool> {
+        Ok(matches!(*self.operation()?, Operation::Inactive))
+    }
+
+    /// Starts the operation of a persistent request.
+    pub fn start(&self) -> Result<()> {
+        let refused = |why: &str| Err(Fault::new(Class::Request, why.to_owned()));
+        let Some(plan) = &self.plan else {
+            return refused("the request isn't persistent: only those can be started");
+        };
+        let mut operation = self.operation()?;
+        match *operation {
+            Operation::Inactive => *operation = plan().map_err(|e| e.on(self.raiser))?,
+            _ => return refused("the request is active: complete it before it is started again"),
+        }
+        Ok(())
+    }
+
+    /// The operation, for one call at a time.
+    fn operation(&self) -> Result<MutexGuard<'_, Operation>> {
+        match self.operation.try_lock() {
+            Ok(operation) => Ok(operation),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                let what = "another call waits for this request, or it is in the array twice";
+                Err(Fault::new(Class::Request, what.to_owned()))
+            }
+        }
+    }
+}
+
+impl Operation {
+    /// An operation that was complete at once.
+    pub fn complete(status: Status) -> Operation {
+        Operation::Complete(Outcome { status, fault: None })
+    }
+
+    /// What a call waits for; `None` if it is complete.
+    fn waitable(&self) -> Option<&dyn Waitable> {
+        match self {
+            Operation::Send(sending) => Some(sending),
+            Operation::Receive(receiving, _) => Some(receiving),
+            Operation::Exchange { both, .. } => Some(&**both),
+            Operation::Flush(sends, _) => Some(sends),
+            Operation::Rma(request) => Some(request),
+            Operation::Collective(started) => Some(started.waitable()),
+            Operation::General(_) | Operation::Complete(_) | Operation::Inactive => None,
+        }
+    }
+
+    /// The operation of the program, if it isn't complete.
+    fn open_general(&self) -> Option<&General> {
+        match self {
+            Operation::General(general) if !general.is_complete() => Some(general),
+            _ => None,
+        }
+    }
+
+    /// The outcome of an operation that is complete.
+    fn finish(self, comm: Option<&Comm>) -> Outcome {
+        let receive = |receiving: Receiving<Pointed>, length: Option<Box<Length>>| {
+            let (_, status) = receiving.wait()?;
+            let status = envelope::received(comm, &status);
+            if let (Some(comm), Some(length)) = (comm, length) {
+                length.look_at(comm, &status);
+            }
+            Ok(status)
+        };
+        let ended = match self {
+            Operation::Complete(outcome) => return outcome,
+            Operation::General(general) => {
+                return match general.end() {
+                    Ok(status) => Outcome { status, fault: None },
+                    Err(fault) => Outcome::failed(fault, None),
+                };
+            }
+            Operation::Inactive => Ok(Status::NONE),
+            Operation::Send(sending) => sending.wait().map(|_| Status::EMPTY),
+            Operation::Receive(receiving, length) => receive(receiving, length),
+            Operation::Exchange { both, length, .. } => {
+                let (sending, receiving) = *both;
+                let (sent, received) = (sending.wait(), receive(receiving, length));
+                sent.and(received)
+            }
+            Operation::Flush(sends, _copies) => {
+                let sent = sends.into_iter().try_for_each(|sending| sending.wait().map(drop));
+                sent.map(|()| Status::EMPTY)
+            }
+            Operation::Rma(request) => request.wait().map(|()| Status::EMPTY),
+            Operation::Collective(started) => started.wait().map(|()| Status::EMPTY),
+        };
+        match ended {
+            Ok(status) => Outcome { status, fault: None },
+            Err(error) => {
+                let message = error.message();
+                Outcome::failed(Fault::from(error), message)
+            }
+        }
+    }
+}
+
+/// The active requests of a call.
+#[derive(Default)]
+struct Batch {
+    /// Those to look at, with their places in the call's array.
+    active: Vec<(usize, Arc<Request>)>,
+    /// The places of those that were complete at once.
+    ended: Vec<usize>,
+}
+
+impl Batch {
+    fn of(handles: &[Handle]) -> Result<Batch> {
+        let mut batch = Batch::default();
+        for (at, &handle) in handles.iter().enumerate() {
+            if handle == REQUEST_NULL {
+                continue;
+            }
+            if has_ended(handle) {
+                batch.ended.push(at);
+                continue;
+            }
+            let request = find::<Request>(handle)?;
+            if !request.is_inactive()? {
+                batch.active.push((at, request));
+            }
+        }
+        Ok(batch)
+    }
+
+    /// The number of active requests.
+    fn len(&self) -> usize {
+        self.active.len() + self.ended.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Waits until all requests are complete.
+    fn complete_all(&self) -> Result<()> {
+        if self.active.is_empty() {
+            return Ok(());
+        }
+        let operations = self.operations()?;
+        let waitables = operations.iter().filter_map(|operation| operation.waitable());
+        longshore::wait_all(&waitables.collect::<Vec<_>>())?;
+        while operations.iter().any(|operation| operation.open_general().is_some()) {
+            longshore::test_some(&[])?;
+            general::pause();
+        }
+        Ok(())
+    }
+
+    fn operations(&self) -> Result<Vec<MutexGuard<'_, Operation>>> {
+        self.active.iter().map(|(_, request)| request.operation()).collect()
+    }
+
+    /// The places of the complete requests. A call that waits does so until one is.
+    fn complete(&self, until: Until) -> Result<Vec<usize>> {
+        let operations = self.operations()?;
+        let mut complete = self.ended.clone();
+        let (mut under_way, mut places, mut open) = (Vec::new(), Vec::new(), Vec::new());
+        for ((at, _), operation) in self.active.iter().zip(&operations) {
+            match (operation.waitable(), operation.open_general()) {
+                (Some(waitable), _) => {
+                    under_way.push(waitable);
+                    places.push(*at);
+                }
+                (None, Some(general)) => open.push((*at, general)),
+                (None, None) => complete.push(*at),
+            }
+        }
+        let is_any = |open: &[(usize, &General)]| open.iter().any(|(_, it)| it.is_complete());
+        let found = match until {
+            Until::Some if complete.is_empty() && open.is_empty() => {
+                longshore::wait_some(&under_way)?
+            }
+            Until::Some if complete.is_empty() => loop {
+                let found = longshore::test_some(&under_way)?;
+                if !found.is_empty() || is_any(&open) {
+                    break found;
+                }
+                general::pause();
+            },
+            Until::Some | Until::Now => longshore::test_some(&under_way)?,
+        };
+        complete.extend(found.into_iter().map(|index| places[index]));
+        complete.extend(open.iter().filter(|(_, it)| it.is_complete()).map(|(at, _)| *at));
+        complete.sort_unstable();
+        Ok(complete)
+    }
+}
+
+/// How long a call waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// Not at all.
+    Now,
+    /// Until a request is complete.
+    Some,
+}
+
+/// Ends a complete request: its handle becomes null, or it is inactive if it is persistent.
+fn end(handle: &mut Handle) -> Result<(Outcome, Raiser)> {
+    if *handle == REQUEST_NULL {
+        return Ok((Outcome { status: Status::NONE, fault: None }, Raiser::Own));
+    }
+    if has_ended(*handle) {
+        *handle = REQUEST_NULL;
+        return Ok((Outcome { status: Status::EMPTY, fault: None }, Raiser::Own));
+    }
+    let request = match find::<Request>(*handle)? {
+        persistent if persistent.plan.is_some() => persistent,
+        _ => remove::<Request>(handle)?,
+    };
+    Ok((take(&request)?, request.raiser))
+}
+
+/// Takes the outcome of a complete request.
+fn take(request: &Request) -> Result<Outcome> {
+    let operation = std::mem::replace(&mut *request.operation()?, Operation::Inactive);
+    Ok(operation.finish(request.comm.as_deref()))
+}
+
+/// Ends the one complete request of a call, whose error is the call's.
+fn end_one(handle: &mut Handle, status: Room<Status>) -> Result<()> {
+    let (outcome, raiser) = end(handle)?;
+    outcome.status.put(status.get(0));
+    outcome.fault.map_or(Ok(()), |fault| Err(fault.on(raiser)))
+}
+
+/// The code of a fault for a status, with its message.
+fn kept(fault: &Fault) -> c_int {
+    match fault.message() {
+        Some(text) => codes::of_fault(fault, format!("{}: {text}", codes::name(fault.code()))),
+        None => fault.code(),
+    }
+}
+
+/// Ends several complete requests. If one has failed, the error says so, and each status has the
+/// error of its request (MPI-5.0 section 3.7.5).
+fn end_several(
+    handles: &mut [Handle],
+    places: impl Iterator<Item = usize>,
+    statuses: Room<Status>,
+) -> Result<()> {
+    let mut failed: Option<(Fault, Raiser, usize)> = None;
+    let mut ended = Vec::new();
+    for place in places {
+        let (Outcome { mut status, fault }, raiser) = end(&mut handles[place])?;
+        if let (Some(fault), Some(_)) = (&fault, statuses.get(ended.len())) {
+            status.error = kept(fault);
+        }
+        ended.push(status);
+        if let (Some(fault), None) = (fault, &failed) {
+            failed = Some((fault, raiser, place));
+        }
+    }
+    for (index, status) in ended.into_iter().enumerate() {
+        match (&failed, statuses.get(index)) {
+            (None, place) => status.put(place),
+            (Some(_), Some(place)) => *place = status,
+            (Some(_), None) => {}
+        }
+    }
+    let Some((fault, raiser, place)) = failed else { return Ok(()) };
+    let message = fault.message().unwrap_or("its status has the error");
+    let message = format!("request {place} of the array has failed: {message}");
+    Err(Fault::coded(ERR_IN_STATUS, Some(message)).on(raiser))
+}
+
+pub fn wait(request: &mut Handle, status: Room<Status>) -> Result<()> {
+    Batch::of(&[*request])?.complete_all()?;
+    end_one(request, status)
+}
+
+pub fn test(request: &mut Handle, flag: Room<c_int>, status: Room<Status>) -> Result<()> {
+    let batch = Batch::of(&[*request])?;
+    let is_complete = batch.is_empty() || !batch.complete(Until::Now)?.is_empty();
+    write(flag, c_int::from(is_complete), "flag")?;
+    if is_complete { end_one(request, status) } else { Ok(()) }
+}
+
+pub fn waitall(count: usize, requests: Room<Handle>, statuses: Room<Status>) -> Result<()> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    Batch::of(handles)?.complete_all()?;
+    end_several(handles, 0..count, statuses)
+}
+
+pub fn testall(
+    count: usize,
+    requests: Room<Handle>,
+    flag: Room<c_int>,
+    statuses: Room<Status>,
+) -> Result<()> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    let batch = Batch::of(handles)?;
+    let are_complete = batch.complete(Until::Now)?.len() == batch.len();
+    write(flag, c_int::from(are_complete), "flag")?;
+    if are_complete { end_several(handles, 0..count, statuses) } else { Ok(()) }
+}
+
+/// Writes a result that counts even if the call fails later.
+fn write<T: Copy>(room: Room<T>, value: T, name: &'static str) -> Result<()> {
+    room.slice(1, name)?[0] = value;
+    Ok(())
+}
+
+pub fn waitany(
+    count: usize,
+    requests: Room<Handle>,
+    index: Room<c_int>,
+    status: Room<Status>,
+) -> Result<()> {
+    any(count, requests, status, Until::Some, |first| write(index, first.1, "indx"))
+}
+
+pub fn testany(
+    count: usize,
+    requests: Room<Handle>,
+    index: Room<c_int>,
+    flag: Room<c_int>,
+    status: Room<Status>,
+) -> Result<()> {
+    any(count, requests, status, Until::Now, |(is_there, first)| {
+        write(index, first, "indx")?;
+        write(flag, c_int::from(is_there), "flag")
+    })
+}
+
+/// Ends the first complete request of an array, if there is one. Tells first whether there is one,
+/// or no request at all, and its index.
+fn any(
+    count: usize,
+    requests: Room<Handle>,
+    status: Room<Status>,
+    until: Until,
+    tell: impl FnOnce((bool, c_int)) -> Result<()>,
+) -> Result<()> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    let batch = Batch::of(handles)?;
+    if batch.is_empty() {
+        Status::NONE.put(status.get(0));
+        return tell((true, UNDEFINED));
+    }
+    match batch.complete(until)?.first() {
+        None => tell((false, UNDEFINED)),
+        Some(&first) => {
+            tell((true, first as c_int))?;
+            end_one(&mut handles[first], status)
+        }
+    }
+}
+
+pub fn waitsome(
+    count: usize,
+    requests: Room<Handle>,
+    outcount: Room<c_int>,
+    indices: Room<c_int>,
+    statuses: Room<Status>,
+) -> Result<()> {
+    some(count, requests, (outcount, indices), statuses, Until::Some)
+}
+
+pub fn testsome(
+    count: usize,
+    requests: Room<Handle>,
+    outcount: Room<c_int>,
+    indices: Room<c_int>,
+    statuses: Room<Status>,
+) -> Result<()> {
+    some(count, requests, (outcount, indices), statuses, Until::Now)
+}
+
+/// Ends all complete requests of an array, and tells their number and indices.
+fn some(
+    count: usize,
+    requests: Room<Handle>,
+    (outcount, indices): (Room<c_int>, Room<c_int>),
+    statuses: Room<Status>,
+    until: Until,
+) -> Result<()> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    let batch = Batch::of(handles)?;
+    if batch.is_empty() {
+        return write(outcount, UNDEFINED, "outcount");
+    }
+    let complete = batch.complete(until)?;
+    write_indices(&complete, count, indices)?;
+    write(outcount, complete.len() as c_int, "outcount")?;
+    end_several(handles, complete.into_iter(), statuses)
+}
+
+fn write_indices(complete: &[usize], count: usize, indices: Room<c_int>) -> Result<()> {
+    let room = indices.slice(count, "array_of_indices")?;
+    complete.iter().zip(room).for_each(|(index, place)| *place = *index as c_int);
+    Ok(())
+}
+
+/// The status of a complete request, which stays.
+fn peek(handle: Handle) -> Result<Status> {
+    if handle == REQUEST_NULL {
+        return Ok(Status::NONE);
+    }
+    if has_ended(handle) {
+        return Ok(Status::EMPTY);
+    }
+    let request = find::<Request>(handle)?;
+    if request.is_inactive()? {
+        return Ok(Status::NONE);
+    }
+    if let Some(general) = &request.general {
+        return general.query();
+    }
+    let outcome = take(&request)?;
+    let status = outcome.status;
+    *request.operation()? = Operation::Complete(outcome);
+    Ok(status)
+}
+
+pub fn request_get_status(request: Handle, status: Room<Status>) -> Result<bool> {
+    let batch = Batch::of(&[request])?;
+    if !batch.is_empty() && batch.complete(Until::Now)?.is_empty() {
+        return Ok(false);
+    }
+    peek(request)?.put(status.get(0));
+    Ok(true)
+}
+
+pub fn request_get_status_all(
+    count: usize,
+    requests: List<Handle>,
+    statuses: Room<Status>,
+) -> Result<bool> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    let batch = Batch::of(handles)?;
+    if batch.complete(Until::Now)?.len() < batch.len() {
+        return Ok(false);
+    }
+    for (index, handle) in handles.iter().enumerate() {
+        peek(*handle)?.put(statuses.get(index));
+    }
+    Ok(true)
+}
+
+pub fn request_get_status_any(
+    count: usize,
+    requests: List<Handle>,
+    status: Room<Status>,
+) -> Result<(c_int, bool)> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    let batch = Batch::of(handles)?;
+    if batch.is_empty() {
+        Status::NONE.put(status.get(0));
+        return Ok((UNDEFINED, true));
+    }
+    let Some(&first) = batch.complete(Until::Now)?.first() else { return Ok((UNDEFINED, false)) };
+    peek(handles[first])?.put(status.get(0));
+    Ok((first as c_int, true))
+}
+
+pub fn request_get_status_some(
+    count: usize,
+    requests: List<Handle>,
+    indices: Room<c_int>,
+    statuses: Room<Status>,
+) -> Result<c_int> {
+    let handles = requests.slice(count, "array_of_requests")?;
+    let batch = Batch::of(handles)?;
+    if batch.is_empty() {
+        return Ok(UNDEFINED);
+    }
+    let complete = batch.complete(Until::Now)?;
+    write_indices(&complete, count, indices)?;
+    for (index, place) in complete.iter().enumerate() {
+        peek(handles[*place])?.put(statuses.get(index));
+    }
+    Ok(complete.len() as c_int)
+}
+
+/// Operations whose request is freed, until they are complete.
+static FREED: Mutex<Vec<Operation>> = Mutex::new(Vec::new());
+
+/// Collective calls are neither freed nor cancelled (MPI-5.0 section 6.12).
+const COMPLETE_IT: &str = "the request is of a collective call: complete it";
+
+/// Frees a request. Its operation goes on.
+pub fn request_free(handle: &mut Handle) -> Result<()> {
+    if has_ended(*handle) {
+        *handle = REQUEST_NULL;
+        return Ok(());
+    }
+    let request = find::<Request>(*handle)?;
+    let mut operation = request.operation()?;
+    if let Operation::Rma(rma) = &*operation {
+        return rma.free().map_err(|error| Fault::from(error).on(request.raiser));
+    }
+    if let Operation::Collective(_) = &*operation {
+        return Err(Fault::new(Class::Request, COMPLETE_IT.to_owned()));
+    }
+    remove::<Request>(handle)?;
+    if let Operation::General(general) = &*operation {
+        return general.release();
+    }
+    let mut freed = lock(&FREED);
+    if operation.waitable().is_some() {
+        freed.push(std::mem::replace(&mut *operation, Operation::Inactive));
+    }
+    let complete = {
+        let waitables: Vec<&dyn Waitable> = freed.iter().filter_map(Operation::waitable).collect();
+        longshore::test_some(&waitables)?
+    };
+    // The operations before an index that goes away keep theirs.
+    complete.into_iter().rev().for_each(|index| drop(freed.remove(index)));
+    Ok(())
+}
+
+/// Cancels a receive that no message has matched. Other messages complete as usual.
+pub fn cancel(handle: &mut Handle) -> Result<()> {
+    let request = find::<Request>(*handle)?;
+    if let Some(general) = &request.general {
+        return general.cancel();
+    }
+    let mut operation = request.operation()?;
+    match &mut *operation {
+        Operation::Receive(receiving, _) => {
+            if receiving.withdraw() {
+                let mut status = Status::EMPTY;
+                status.set_cancelled(true);
+                *operation = Operation::Complete(Outcome { status, fault: None });
+            }
+            Ok(())
+        }
+        Operation::Collective(_) => Err(Fault::new(Class::Request, COMPLETE_IT.to_owned())),
+        Operation::Rma(rma) => rma.cancel().map_err(|error| Fault::from(error).on(request.raiser)),
+        _ => Ok(()),
+    }
+}
+
+pub fn status_get_source(status: &Status) -> Result<c_int> {
+    Ok(status.source)
+}
+
+pub fn status_get_tag(status: &Status) -> Result<c_int> {
+    Ok(status.tag)
+}
+
+pub fn status_get_error(status: &Status) -> Result<c_int> {
+    Ok(status.error)
+}
+
+pub fn status_set_source(status: &mut Status, source: c_int) -> Result<()> {
+    status.source = source;
+    Ok(())
+}
+
+pub fn status_set_tag(status: &mut Status, tag: c_int) -> Result<()> {
+    status.tag = tag;
+    Ok(())
+}
+
+pub fn status_set_error(status: &mut Status, error: c_int) -> Result<()> {
+    status.error = error;
+    Ok(())
+}
+
+pub fn status_set_cancelled(status: &mut Status, cancelled: bool) -> Result<()> {
+    status.set_cancelled(cancelled);
+    Ok(())
+}
+
+pub fn test_cancelled(status: &Status) -> Result<bool> {
+    Ok(status.is_cancelled())
+}

@@ -1,0 +1,111 @@
+//! The start of a job.
+
+use std::fs;
+use std::io;
+use std::time::Instant;
+
+use longshore_transport::segment::Geometry;
+
+use super::hangs::Unasked;
+use super::stations::Stations;
+use super::{Input, Phase, Rank, Supervisor};
+use crate::guard::Control;
+use crate::mapping::place_ranks;
+use crate::message::JournalOrder;
+use crate::observe::Gatherer;
+use crate::output::{Lines, OutputStream, Queue};
+use crate::plan::orders;
+use crate::server::Server;
+use crate::watchdog::Watchdog;
+use crate::{Error, Job, Output};
+use longshore_job::Secret;
+
+/// The smallest ring size. A number of ranks that doesn't fit with it fits with none.
+const RING: u32 = 4 << 10;
+
+impl<'a> Supervisor<'a> {
+    /// Starts all ranks, or the agents that start them.
+    pub(crate) fn start(job: &'a Job, control: &'a Control) -> Result<Supervisor<'a>, Error> {
+        let Job { placement, recording, patience, .. } = job;
+        let size = size(job)?;
+        let rooms: Vec<u32> = placement.hosts.iter().map(|host| host.ranks).collect();
+        let hosts = place_ranks(&rooms, placement.mapping, size)?;
+        let parts: Vec<u32> = (0..)
+            .zip(&job.parts)
+            .flat_map(|(number, part)| std::iter::repeat_n(number, part.ranks as usize))
+            .collect();
+        let ranks = ranks(&parts, &job.output)?;
+        let secret = Secret::generate()?;
+        let gatherer = Gatherer::new(size, recording.stats.as_ref(), recording.trace.as_deref());
+        let gatherer = gatherer.map_err(|(path, source)| Error::Observe { path, source })?;
+        let journal = gatherer.wants().map(|(wants, events)| JournalOrder { wants, events });
+        let server = Server::new(parts, &hosts);
+        let orders = |host| orders(job, size, &hosts, host, &secret, journal);
+        let places = (hosts.clone(), size);
+        let started = Stations::start(placement, places, orders, gatherer.traces());
+        let (stations, started) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                gatherer.abandon();
+                return Err(error);
+            }
+        };
+        gatherer.begin();
+        let now = Instant::now();
+        let input = Input { stdin: io::stdin(), under_way: 0 };
+        let mut supervisor = Supervisor {
+            job,
+            control,
+            ranks,
+            server,
+            input: (!placement.hosts.is_empty()).then_some(input),
+            stations,
+            queue: Queue::default(),
+            phase: Phase::Running,
+            postponed: Vec::new(),
+            status: None,
+            deadline: patience.timeout.and_then(|timeout| now.checked_add(timeout)),
+            watchdog: patience.watchdog.map(|patience| Watchdog::new(size, patience, now)),
+            unasked: Unasked::Not,
+            gatherer,
+            interrupted: None,
+        };
+        started.into_iter().for_each(|event| supervisor.handle_event(event));
+        Ok(supervisor)
+    }
+}
+
+/// The number of ranks of a job. A segment has room for them.
+fn size(job: &Job) -> Result<u32, Error> {
+    let size = job.parts.iter().try_fold(0u32, |size, part| size.checked_add(part.ranks));
+    let size = match size {
+        Some(0) => return Err(Error::Empty),
+        size => size.unwrap_or(u32::MAX), // refused by `Geometry::new`
+    };
+    Geometry::new(size, RING)?; // refuses a size before any list gets that long
+    Ok(size)
+}
+
+/// The ranks of these parts, with the files for their output if that goes to files.
+fn ranks(parts: &[u32], output: &Output) -> Result<Vec<Rank>, Error> {
+    if let Some(path) = &output.folder {
+        fs::create_dir_all(path).map_err(|source| Error::Output { path: path.clone(), source })?;
+    }
+    let lines = |stream, rank: u32| match &output.folder {
+        Some(folder) => Lines::to_file(stream, folder, rank),
+        None if output.label => Ok(Lines::new(stream, format!("[{rank}] "))),
+        None => Ok(Lines::new(stream, String::new())),
+    };
+    let rank = |(number, &part): (u32, &u32)| {
+        Ok(Rank {
+            part: part as usize,
+            runs: true,
+            stdout: lines(OutputStream::Stdout, number)?,
+            stderr: lines(OutputStream::Stderr, number)?,
+            absent: false,
+            core: None,
+            untraced: false,
+        })
+    };
+    (0..).zip(parts).map(rank).collect()
+}
