@@ -19,6 +19,12 @@ block() {
     awk -v mark="\`\`\`$2" -v number="${3:-1}" '$0 == mark { seen++; inside = seen == number; next } /^```/ { inside = 0 } inside' "$1"
 }
 
+# Whether a file has what the ring of docs/c.md prints with four ranks.
+is_ring() { [ "$(sort "$1" | tr '\n' ' ')" = "rank 0 got 3 rank 1 got 0 rank 2 got 1 rank 3 got 2 " ]; }
+
+# The version of this tree's packages.
+version_here() { sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml"; }
+
 # Ends a step that can't run on this machine: prints the reason, and exits with a status of its own.
 SKIPPED=77
 skip() { say "skipped: $*"; exit "$SKIPPED"; }
@@ -56,30 +62,32 @@ cross_row() {
     return 1
 }
 
-# The examples that run as jobs: all programs except the one that makes the input of another.
-examples() { basename -s .rs examples/src/bin/*.rs | grep -vx make-shipments; }
+# The examples that run as jobs. Their program must be built.
+examples() { "$TARGET/debug/example" --list | cut -d' ' -f1; }
 
-# Sets WORKSPACE: the arguments with which every step builds and tests the workspace, for this
-# machine and for the architectures that are named. They include views of ndarray. If libfabric is
-# there, they include the link over it. All steps have the same features, since cargo compiles
-# nearly everything again for others.
+# Sets WORKSPACE: the arguments with which every step builds and tests the workspace. They include
+# views of ndarray. All steps have the same features, since cargo compiles nearly everything again
+# for others. Sets CROSSED: the arguments for the other architectures that are named, whose programs
+# are linked statically, with libfabric if it is there. Sets LIBFABRIC to whether it is there for
+# all, and exports where programs of this machine find it. Tests that need it are skipped otherwise.
 workspace() {
     local architecture settings found=${FOUND:-}
     WORKSPACE=(--workspace --locked --features longshore/ndarray)
+    CROSSED=("${WORKSPACE[@]}")
+    LIBFABRIC=
     for architecture in host "$@"; do
-        settings=$(ci/libfabric $found "$architecture") || { say "built without libfabric"; return 0; }
+        settings=$(ci/libfabric $found "$architecture") || { say "no libfabric"; return 0; }
         eval "$settings"
     done
-    WORKSPACE+=(--features longshore-cli/fabric)
+    CROSSED+=(--features longshore/linked-libfabric)
+    LIBFABRIC=yes
 }
 
 # Builds the command and the C interface in release mode. With an argument, installs them in that
 # folder. All steps have the same features, so that they build once.
 release_build() {
-    local features=()
     workspace
-    [[ " ${WORKSPACE[*]} " != *" longshore-cli/fabric "* ]] || features=(--features longshore-cli/fabric)
-    cargo build --release --locked -p longshore-cli -p longshore-abi "${features[@]}"
+    cargo build --release --locked -p longshore-cli -p longshore-abi
     [ $# = 0 ] || "$TARGET/release/longshore" install "$1" >&2
 }
 
@@ -93,7 +101,7 @@ build_workspace() { cargo build "${WORKSPACE[@]}" --lib --bins --tests "$@"; }
 # As `workspace`, for steps that need libfabric.
 workspace_with_fabric() {
     workspace "$@"
-    [[ " ${WORKSPACE[*]} " == *" longshore-cli/fabric "* ]] || skip "no libfabric"
+    [ -n "$LIBFABRIC" ] || skip "no libfabric"
 }
 
 # Arguments with which `cargo test "${WORKSPACE[@]}"` runs only the integration tests of these
@@ -110,11 +118,14 @@ tests_of() {
 
 # Sets WORKSPACE: the arguments with which steps build and test shipable, transport, runtime and the
 # examples for an architecture. All steps have the same, so that cargo compiles each crate once for
-# it. The architectures of jobs on several hosts are built with libfabric.
+# it. The architectures of jobs on several hosts are built with libfabric, if it is there.
 cross_workspace() {
     local crate
     case $1 in
-        s390x | i686) workspace "$1" ;;
+        s390x | i686)
+            workspace "$1"
+            WORKSPACE=("${CROSSED[@]}")
+            ;;
         *) WORKSPACE=(--workspace --locked --features longshore/ndarray) ;;
     esac
     # Not the crates that run only on this machine, and tables and types of the C interface. The
@@ -122,11 +133,14 @@ cross_workspace() {
     for crate in benches checks abi abi-table; do WORKSPACE+=(--exclude "longshore-$crate"); done
 }
 
-# Tests that no emulated program runs, by words in their names: tests of several processes
-# (processes), which start this machine's launcher; the link over libfabric (fabric), which needs
-# options of sockets that the emulator lacks; and what the derive macro refuses (compile_errors,
-# trait_checks), which this machine's compiler shows.
-NOT_EMULATED=(--skip processes --skip fabric --skip compile_errors --skip trait_checks)
+# Tests of what the compiler refuses, by words in their names. They compile the crates once more,
+# and their outcome is the same however the tests were built.
+OF_COMPILER=(--skip compile_errors --skip trait_checks --skip foreign_types_and_keyvals)
+
+# Tests that no emulated program runs, by words in their names: those; tests of several processes
+# (processes), which start this machine's launcher; and the link over libfabric (fabric), which
+# needs options of sockets that the emulator lacks.
+NOT_EMULATED=("${OF_COMPILER[@]}" --skip processes --skip fabric)
 
 # The test programs of shipable, transport and runtime whose outcome can't depend on how a machine
 # represents data, or that a slow machine only makes slow. As programs of x86-64 and i686, CI runs
