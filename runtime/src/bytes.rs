@@ -59,10 +59,7 @@ impl Bytes {
     /// NO_MEM if there isn't enough memory.
     pub(crate) fn stale(len: usize) -> Result<Bytes, Error> {
         let mut bytes = Bytes::with_room(len)?;
-        if bytes.room.len() < len {
-            bytes.room.resize(len, 0);
-        }
-        bytes.len = len;
+        bytes.extend_stale(len)?;
         Ok(bytes)
     }
 
@@ -81,7 +78,28 @@ impl Bytes {
     /// # Errors
     /// NO_MEM if there isn't enough memory. The string is unchanged then.
     pub(crate) fn extend(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let len = self.len.saturating_add(bytes.len());
+        self.make_room(bytes.len())?;
+        self.append(bytes);
+        Ok(())
+    }
+
+    /// Appends `len` bytes, which the caller overwrites.
+    ///
+    /// # Errors
+    /// NO_MEM if there isn't enough memory. The string is unchanged then.
+    pub(crate) fn extend_stale(&mut self, len: usize) -> Result<&mut [u8], Error> {
+        self.make_room(len)?;
+        let start = self.len;
+        self.len += len;
+        if self.room.len() < self.len {
+            self.room.resize(self.len, 0);
+        }
+        Ok(&mut self[start..])
+    }
+
+    /// Makes room for `more` bytes behind the string.
+    fn make_room(&mut self, more: usize) -> Result<(), Error> {
+        let len = self.len.saturating_add(more);
         if self.room.capacity() < len {
             // At least twice as much each time, so that many short pieces aren't copied often.
             let mut longer =
@@ -89,7 +107,6 @@ impl Bytes {
             longer.append(self);
             *self = longer;
         }
-        self.append(bytes);
         Ok(())
     }
 

@@ -291,6 +291,60 @@ fn puts_into_reachable_memory_send_no_form() {
     assert_eq!(kinds.unwrap(), [[], []]);
 }
 
+/// Messages longer than a short one, of each layout on both sides. Between like ranks of a host the
+/// receiver copies them where it can.
+#[test]
+fn long_messages_arrive_in_every_layout() {
+    for count in [513, 4096, 300_000] {
+        let body = |rank: Rank| {
+            let (world, count) = (rank.world(), count as usize);
+            let column = Datatype::vector(count as i64, 1, 2, &Datatype::int64()).unwrap();
+            let blocks = [count as i64 - 300, 300];
+            let pieces = Datatype::indexed(&blocks, &[400, 0], &Datatype::int64()).unwrap();
+            let [column, pieces] = [column, pieces].map(|form| rank.commit(&form).unwrap());
+            let (me, size) = (world.rank(), world.size());
+            // In the order of the stream, at the places of each layout.
+            let value = |at: usize, by: i32| (at as i64) << 8 | i64::from(by);
+            let places: [Vec<usize>; 3] = [
+                (0..count).collect(),
+                (0..count).map(|at| 2 * at).collect(),
+                (400..400 + count - 300).chain(0..300).collect(),
+            ];
+            let (next, before) = ((me + 1) % size, (me + size - 1) % size);
+            for (sent, of) in places.iter().enumerate() {
+                for (taken, to) in places.iter().enumerate() {
+                    let mut data = vec![-1; 2 * count + 100];
+                    of.iter().enumerate().for_each(|(at, &place)| data[place] = value(at, me));
+                    let mut room = vec![-2; 2 * count + 100];
+                    let origin = match sent {
+                        0 => Origin::from(&data[..count]),
+                        1 => Origin::typed(&data[..], 1, &column),
+                        _ => Origin::typed(&data[..], 1, &pieces),
+                    };
+                    let destination = match taken {
+                        // With more room than the message has elements.
+                        0 => Destination::from(&mut room[..]),
+                        1 => Destination::typed(&mut room[..], 1, &column),
+                        _ => Destination::typed(&mut room[..], 1, &pieces),
+                    };
+                    world.sendrecv((origin, next, 7), (destination, before, 7)).unwrap();
+                    let found = to.iter().map(|&place| room[place]);
+                    assert!(found.eq((0..count).map(|at| value(at, before))), "{sent} {taken}");
+                    let untouched = room.iter().filter(|&&value| value == -2).count();
+                    assert_eq!(untouched, room.len() - count);
+                }
+            }
+            rank.finalize().unwrap();
+        };
+        for ranks in 1..4 {
+            run(ranks, &Options::default(), body).unwrap();
+        }
+        run_shared(2, &Options::default(), body).unwrap();
+        let options = Options { routes: Routes::Message, ..Options::default() };
+        run(3, &options, body).unwrap();
+    }
+}
+
 #[test]
 fn calls_that_need_an_exited_rank_fail() {
     let options = Options { architectures: UNLIKE.to_vec(), ..Options::default() };

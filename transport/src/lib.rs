@@ -46,7 +46,7 @@ pub mod sim;
 
 pub use error::{LinkError, Refused};
 pub use link::{Doorbell, Frame, FrameMut, Link};
-pub use peer_memory::PeerMemory;
+pub use peer_memory::{Offer, PeerMemory};
 pub use rdma::{Access, Rdma, Registration, RemoteMemory, Transfer};
 pub use segment::{
     CallSlot, Cause, GRANULE, JobState, Journal, Mapping, MemoryLimit, Note, OpenCalls, Range,

@@ -17,6 +17,11 @@
 //! it. A launcher clears the published pid before it reaps a rank. So a copy begins only while the
 //! pid is there and the peer lives, and counts only if both hold afterwards. Only a pid that is
 //! used again within the time of one system call could be mistaken.
+//!
+//! A process may offer memory to a peer, which reads it later, and may have to take it back before
+//! the peer has answered. So it counts its withdrawals in the segment, and an offer names their
+//! number. The peer reads the memory, and then the number. If that has changed, the memory may have
+//! been overwritten meanwhile, and the bytes don't count.
 #![allow(unsafe_code)]
 
 use std::collections::hash_map::RandomState;
@@ -24,7 +29,7 @@ use std::ffi::c_void;
 use std::hash::{BuildHasher, Hasher};
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering, fence};
 
 use crate::Access;
 use crate::segment::Segment;
@@ -37,6 +42,15 @@ const RUNS: usize = 1024;
 
 /// A run of bytes of this process.
 pub type NearRun = (NonNull<u8>, usize);
+
+/// Memory that a process offers to a peer, until it takes it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Its address in the process.
+    pub address: u64,
+    /// The number of the process's withdrawals when it made the offer.
+    pub withdrawals: u32,
+}
 
 /// The private memory of the other processes of this host, for one rank.
 #[derive(Debug)]
@@ -93,6 +107,43 @@ impl PeerMemory {
         // SAFETY: the word is this function's own.
         let outcome = unsafe { copy(pid, Access::Read, &near, &[(address, 8)]) };
         (outcome.is_ok() && word == value).then_some(pid)
+    }
+
+    /// Offers memory of this process to its peers.
+    pub fn offer(&self, address: u64) -> Offer {
+        Offer { address, withdrawals: self.withdrawals(self.segment.rank()) }
+    }
+
+    /// Takes all offers of this process back. Afterwards it may overwrite the memory. Only one
+    /// thread at a time may call this.
+    pub fn withdraw(&self) {
+        if let Some(block) = self.segment.rank().and_then(|rank| self.segment.block(rank)) {
+            let next = block.withdrawals.load(Ordering::Relaxed).wrapping_add(1);
+            block.withdrawals.store(next, Ordering::Relaxed);
+            // Before the memory is overwritten. Pairs with the fence in `take`.
+            fence(Ordering::Release);
+        }
+    }
+
+    /// The number of a rank's withdrawals.
+    fn withdrawals(&self, rank: Option<u32>) -> u32 {
+        let block = rank.and_then(|rank| self.segment.block(rank));
+        block.map_or(0, |block| block.withdrawals.load(Ordering::Relaxed))
+    }
+
+    /// Reads memory that a peer has offered into runs of this process, from byte `position` of the
+    /// offer on. Returns false if the peer has taken it back, or as [`copy`](PeerMemory::copy).
+    ///
+    /// # Safety
+    /// As of [`copy`](PeerMemory::copy).
+    pub unsafe fn take(&self, peer: u32, offer: &Offer, position: u64, near: &[NearRun]) -> bool {
+        let len = near.iter().map(|&(_, len)| len as u64).sum();
+        let Some(address) = offer.address.checked_add(position) else { return false };
+        // SAFETY: as the caller promises.
+        let is_read = unsafe { self.copy(peer, Access::Read, near, &[(address, len)]) };
+        // After the bytes have been read. Pairs with the fence in `withdraw`.
+        fence(Ordering::Acquire);
+        is_read && self.withdrawals(Some(peer)) == offer.withdrawals
     }
 
     /// Reads runs of a peer's memory, given by address and length, into runs of this process, or
@@ -319,6 +370,24 @@ mod tests {
         assert!(!unsafe { memory.copy(1, Access::Write, &from, &to) });
         // SAFETY: as above.
         assert!(!unsafe { memory.copy(7, Access::Write, &from, &to) });
+    }
+
+    #[test]
+    fn memory_that_was_taken_back_is_refused() {
+        let Some((segment, memory)) = pair() else { return };
+        let peer = PeerMemory::new(&segment.as_rank(1).unwrap());
+        let (mut ours, mut theirs) = (vec![0u8; 8], (0..8).collect::<Vec<u8>>());
+        let offer = |theirs: &mut [u8]| peer.offer(far(theirs, &[(0, 8)])[0].0);
+        let into = near(&mut ours, &[(0, 2), (4, 2)]);
+        let first = offer(&mut theirs);
+        // SAFETY: both arrays are this test's own.
+        assert!(unsafe { memory.take(1, &first, 3, &into) });
+        assert_eq!(ours, [3, 4, 0, 0, 5, 6, 0, 0]);
+        peer.withdraw();
+        // SAFETY: as above.
+        assert!(!unsafe { memory.take(1, &first, 0, &into) });
+        // SAFETY: as above.
+        assert!(unsafe { memory.take(1, &offer(&mut theirs), 0, &into) });
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use longshore_transport::fault::Chance;
 use longshore_transport::lock::{Claim, Sharing};
-use longshore_transport::{Access, Rdma, RemoteMemory, Transfer};
+use longshore_transport::{Access, PeerMemory, Rdma, RemoteMemory, Transfer};
 use shipable::Architecture;
 
 use super::completion::{Ledger, Ticket};
@@ -480,6 +480,11 @@ impl State {
     /// Takes the outcome of a receive, if it has ended.
     pub(crate) fn take_received(&mut self, number: u64) -> Option<Result<Delivery>> {
         self.messages.take_received(number, &mut self.notes)
+    }
+
+    /// Lets messages be copied from the memory of the host's other processes.
+    pub(crate) fn set_peer_memory(&mut self, memory: Arc<PeerMemory>) {
+        self.messages.set_memory(memory);
     }
 
     /// Gives up a send or receive: lets go of its memory.

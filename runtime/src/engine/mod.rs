@@ -274,7 +274,7 @@ impl State {
             }
             Kind::Ping => outbox.push_done(peer, context, operation),
             Kind::Credit => outbox.handle_credit(peer, value)?,
-            Kind::Clear => messages.handle_clear(peer, operation, outbox)?,
+            Kind::Clear => messages.handle_clear(peer, operation, value, outbox)?,
             Kind::Meet => meetings.handle_meet(peer, brief, outbox)?,
             Kind::Lock => locks.handle_lock(peer, brief, target.exposures(), notes, outbox),
             Kind::Unlock => {

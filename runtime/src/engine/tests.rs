@@ -5,7 +5,7 @@ use std::sync::Arc;
 use longshore_transport::fault::{Faults, Faulty};
 use longshore_transport::segment::mailbox::Outcome;
 use longshore_transport::sim::{Cluster, SimLink};
-use longshore_transport::{Cause, Link, RankState, Segment};
+use longshore_transport::{Cause, Link, PeerMemory, RankState, Segment};
 use shipable::oracle::{Random, cases};
 use shipable::reduce::Op;
 use shipable::{Architecture, Class, Datatype, Form, Signature};
@@ -17,7 +17,7 @@ use super::{
 use crate::control::Control;
 use crate::group::Group;
 use crate::job::ROOM;
-use crate::memory::{Exposed, Keeper, Lease};
+use crate::memory::{Exposed, Keeper, Lease, Side, Span};
 use crate::object::Names;
 use crate::wire::{
     Brief, CONTROL_LIMIT, Frame, Header, Hello, Introduction, Kind, PROTOCOL, Refusal,
@@ -27,7 +27,7 @@ use crate::wire::{
 struct Pair {
     engine: Engine,
     peer: SimLink,
-    _cluster: Cluster,
+    cluster: Cluster,
 }
 
 const SECRET: &[u8] = b"of the job";
@@ -67,7 +67,7 @@ impl Pair {
         };
         engine.state().open_window(Arc::new(exposure), Arc::new(Ledger::new(2)));
         engine.state().start_hello().unwrap();
-        Pair { engine, peer: cluster.link(1).unwrap(), _cluster: cluster }
+        Pair { engine, peer: cluster.link(1).unwrap(), cluster }
     }
 
     /// Sends a frame as rank 1, and lets rank 0 handle it.
@@ -175,7 +175,7 @@ fn refused(outcome: Option<(Class, String)>, class: Class, word: &str) {
 
 /// Posts an operation of rank 1 in rank 0's mailbox, and returns its answer if it is done.
 fn ask(pair: &mut Pair, header: &Header, data: [u64; OPERANDS]) -> Option<u64> {
-    let segment = pair._cluster.segment(1).unwrap();
+    let segment = pair.cluster.segment(1).unwrap();
     let mailbox = segment.mailbox(0).unwrap();
     assert!(mailbox.claim());
     let ([a, b, c, d, e], [first, second]) = (header.small_words(), data);
@@ -190,7 +190,7 @@ fn ask(pair: &mut Pair, header: &Header, data: [u64; OPERANDS]) -> Option<u64> {
 #[test]
 fn a_mailbox_takes_what_is_like_one_of_the_last_operations() {
     let mut pair = Pair::new();
-    pair.engine.open_mailbox(&pair._cluster.segment(0).unwrap());
+    pair.engine.open_mailbox(&pair.cluster.segment(0).unwrap());
     pair.define(7, 1, 1, &double());
     let signature = Signature::of(&Datatype::double()).hash;
     let operation = |kind: Kind, operands: u64| Header {
@@ -419,6 +419,79 @@ fn an_abandoned_send_ends_when_it_is_cleared() {
         state.abandon(operation);
         assert!(state.messages.remembers_no_send());
     }
+}
+
+/// The memory of the host's processes, as one of the ranks of a pair sees it.
+fn memory(pair: &Pair, rank: u32) -> Arc<PeerMemory> {
+    Arc::new(PeerMemory::new(&pair.cluster.segment(rank).unwrap()))
+}
+
+/// Under an emulator the system copies nothing, and all messages are sent.
+#[test]
+fn the_data_of_an_offer_are_copied_unless_it_was_taken_back() {
+    let mut pair = Pair::new();
+    let (memory, peer) = (memory(&pair, 0), memory(&pair, 1));
+    pair.engine.state().set_peer_memory(memory.clone());
+    let data: Vec<u8> = (0..9000).map(|at| at as u8).collect();
+    let offer = peer.offer(data.as_ptr().addr() as u64);
+    let copies = Span::with_bytes(&mut [0], |span| {
+        Side { span, runs: &[(0, 1)] }.take(&memory, 1, &offer, 0)
+    });
+    for is_offered in [true, false] {
+        let pattern = Pattern { context: 0, sender: Sender::One(1), tag: None };
+        let number = pair.engine.state().start_receive(pattern, Landing::Bytes);
+        let announce = Header {
+            operation: 5,
+            length: 9000,
+            form: offer.address,
+            count: offer.withdrawals.into(),
+            ..Header::new(Kind::Announce)
+        };
+        pair.received();
+        pair.send(&announce.encode());
+        let is_copied = copies && is_offered;
+        let value = is_copied.into();
+        let clear = Brief { kind: Kind::Clear, context: 0, operation: 5, value };
+        assert_eq!(pair.received(), [clear.encode()]);
+        let received = pair.engine.state().take_received(number);
+        assert_eq!(received.is_some(), is_copied);
+        if let Some(received) = received {
+            assert!(*received.unwrap().bytes == data[..]);
+        } else {
+            pair.engine.state().abandon(number);
+        }
+        peer.withdraw();
+    }
+}
+
+#[test]
+fn a_send_ends_without_data_if_the_receiver_has_copied_them() {
+    let mut pair = Pair::new();
+    let memory = memory(&pair, 0);
+    pair.engine.state().set_peer_memory(memory);
+    let bytes: Arc<[u8]> = vec![7; 9000].into();
+    let announced = |pair: &mut Pair| {
+        let (context, tag, signature, length) = (0, 0, 0, bytes.len() as u64);
+        let source = Source::Bytes(bytes.clone());
+        let message = Message { context, tag, length, signature, source, synchronous: false };
+        let number = pair.engine.start_send(1, message).unwrap().expect("the message is long");
+        while pair.engine.progress() {}
+        let frames = pair.received();
+        let Some(Frame::Long(header, _)) = Frame::decode(&frames[frames.len() - 1]) else {
+            panic!("no announcement: {frames:?}")
+        };
+        assert_eq!((header.kind, header.form), (Kind::Announce, bytes.as_ptr().addr() as u64));
+        (number, header.count)
+    };
+    let (number, withdrawals) = announced(&mut pair);
+    pair.send(&Brief { kind: Kind::Clear, context: 0, operation: number, value: 1 }.encode());
+    assert!(pair.received().is_empty());
+    assert!(pair.engine.state().take_sent(number).unwrap().is_ok());
+    // A send that is given up takes its offer back, and those of later sends say so.
+    let (number, before) = announced(&mut pair);
+    pair.engine.state().abandon(number);
+    let (_, after) = announced(&mut pair);
+    assert_eq!((before, after), (withdrawals, withdrawals + 1));
 }
 
 #[test]

@@ -4,7 +4,8 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use longshore_transport::{Access, PeerMemory, Rdma, Transfer};
+use longshore_transport::peer_memory::NearRun;
+use longshore_transport::{Access, Offer, PeerMemory, Rdma, Transfer};
 use shipable::program::{Strided, copy, copy_in};
 use shipable::{Architecture, Committed, Element, Partial, Program, View, ViewMut};
 use smallvec::SmallVec;
@@ -315,6 +316,11 @@ impl Span {
         body(Span::of(values.as_ptr().cast_mut(), values.len()))
     }
 
+    /// Runs `body` on the span of bytes that it may write, which must not outlive the call.
+    pub(crate) fn with_bytes<R>(bytes: &mut [u8], body: impl FnOnce(Span) -> R) -> R {
+        body(Span::of(bytes.as_mut_ptr(), bytes.len()))
+    }
+
     /// Copies bytes into the memory, from displacement `at` on. Returns false if the memory is too
     /// short.
     #[inline]
@@ -357,17 +363,34 @@ impl Side<'_> {
         access: Access,
         far: &[(u64, u64)],
     ) -> bool {
+        let Some(near) = self.near() else { return false };
+        // SAFETY: the runs are of elements within the span, as checked. By the module's rules its
+        // memory is alive while the span is held, and lent for this access.
+        unsafe { memory.copy(peer, access, &near, far) }
+    }
+
+    /// Lets the system copy memory that a peer has offered into these runs, from byte `position` of
+    /// the offer on; see [`PeerMemory::take`]. Returns false if the bytes don't count.
+    pub(crate) fn take(
+        &self,
+        memory: &PeerMemory,
+        peer: u32,
+        offer: &Offer,
+        position: u64,
+    ) -> bool {
+        let Some(near) = self.near() else { return false };
+        // SAFETY: as in `exchange`. The memory is lent for writing.
+        unsafe { memory.take(peer, offer, position, &near) }
+    }
+
+    /// The runs in this process; `None` if one isn't within the memory.
+    fn near(&self) -> Option<SmallVec<[NearRun; 4]>> {
         let place = |&(at, len): &(i64, u64)| {
             let end = at.checked_add_unsigned(len).filter(|end| self.span.covers(at, *end));
             let start = end.and_then(|_| NonNull::new(self.span.address(at)));
             Some((start?, usize::try_from(len).ok()?))
         };
-        let Some(near) = self.runs.iter().map(place).collect::<Option<SmallVec<[_; 4]>>>() else {
-            return false;
-        };
-        // SAFETY: the runs are of elements within the span, as checked. By the module's rules its
-        // memory is alive while the span is held, and lent for this access.
-        unsafe { memory.copy(peer, access, &near, far) }
+        self.runs.iter().map(place).collect()
     }
 }
 

@@ -118,7 +118,7 @@ struct Beside {
     /// Access to the memory of ranks on other hosts, if the link offers it.
     rdma: Option<Arc<dyn Rdma>>,
     mailboxes: Option<Mailboxes>,
-    peer_memory: PeerMemory,
+    peer_memory: Arc<PeerMemory>,
 }
 
 /// The barrier of a group.

@@ -141,7 +141,10 @@ impl Setup {
         let mut engine = Engine::new(me, link, secret, names.clone(), founding);
         let polls = waiter.spins() > 0 && beside > 1;
         let mailboxes = polls.then(|| Mailboxes::new(&segment, me.rank));
-        let peer_memory = PeerMemory::new(&segment);
+        let peer_memory = Arc::new(PeerMemory::new(&segment));
+        if routes == Routes::Best {
+            engine.state().set_peer_memory(peer_memory.clone());
+        }
         if polls {
             engine.open_mailbox(&segment);
         }

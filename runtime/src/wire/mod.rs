@@ -46,10 +46,11 @@ pub enum Kind {
     /// Sends a short message at once. Opens the stream of its packed data.
     Eager = 9,
     /// Announces a message, whose data wait for a receive: the request to send (RTS) of a
-    /// rendezvous.
+    /// rendezvous. May offer the sender's memory that has them.
     Announce = 10,
     /// Asks for the data of an announced message, which a receive has matched: the clearance to
-    /// send (CTS) of a rendezvous.
+    /// send (CTS) of a rendezvous. The value is 1 if the receiver has copied them from the sender's
+    /// memory, so that they needn't be sent.
     Clear = 11,
     /// Sends the data of an announced message. Opens the stream of its packed data.
     Bulk = 12,
@@ -149,8 +150,9 @@ impl Kind {
 ///  4  context u32      window; or context of a communicator; or builder of a form
 ///  8  operation u64    number of the operation or announced message
 /// 16  displacement i64 in the target's displacement units; or tag of a message
-/// 24  count u64        of the target type
-/// 32  form u64         id of the target type's form
+/// 24  count u64        of the target type; or withdrawals, of an announced message's offer
+/// 32  form u64         id of the target type's form; or address of an announced message's
+///                      offer, or 0
 /// 40  length u64       bytes in the stream
 /// 48  signature u128   hash of the stream's type signature
 /// 64  data

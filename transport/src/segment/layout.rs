@@ -80,6 +80,7 @@ unsafe impl Shared for Header {}
 ///    0 state: [u32; 2]    8 doorbell: u32     read by every sender, written rarely
 ///   12 abort code: [u32; 2]
 ///   20 beacon: [u32; 5]                       written once
+///   40 withdrawals: u32                       written rarely
 ///   64 note: [u32; 7]                         written at every blocking call and while it waits
 ///   92 looks: u32   96 threads: u32           written under `--check` only
 /// ```
@@ -89,7 +90,8 @@ pub(crate) struct RankBlock {
     pub bell: Le32,
     pub abort: AbortCode,
     pub beacon: Beacon,
-    pad0: [u32; 6],
+    pub withdrawals: Le32,
+    pad0: [u32; 5],
     pub note: NoteWords,
     pub looks: Le32,
     pub threads: Le32,

@@ -9,6 +9,11 @@
 //!   2. When a receive has matched it, the receiver clears it (`Clear`; CTS).
 //!   3. The sender sends the data (`Bulk`).
 //!
+//!   Where sender and receiver are alike and on one host, an announcement also offers the sender's
+//!   memory. The receiver lets the system copy the data from there to its own, once, and its
+//!   `Clear` says that it has them. If the system refuses, or the data aren't one run of memory as
+//!   they travel, they go by frames as above.
+//!
 //! So a rank holds a bounded number of bytes that no receive has matched. Every send under way and
 //! every receive has a number, by which calls ask for its end.
 
@@ -18,6 +23,9 @@ mod receive;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use longshore_transport::{Offer, PeerMemory};
 
 use super::notes::Notes;
 use super::outbox::{Outbox, Outgoing, Purpose, Source};
@@ -125,6 +133,8 @@ pub(super) struct Messages {
     forgotten: NumberSet<u64>,
     /// The number of the last send or receive.
     last: u64,
+    /// The memory of the host's other processes, if messages may be copied from there.
+    memory: Option<Arc<PeerMemory>>,
 }
 
 /// A message that no receive has matched.
@@ -140,7 +150,7 @@ impl Unexpected<'_> {
     fn into_owned(self) -> Unexpected<'static> {
         let body = match self.body {
             Body::Here(bytes) => Body::Here(Cow::Owned(bytes.into_owned())),
-            Body::Announced(number) => Body::Announced(number),
+            Body::Announced(announced) => Body::Announced(announced),
         };
         Unexpected { arrival: self.arrival, body, known: self.known }
     }
@@ -149,9 +159,30 @@ impl Unexpected<'_> {
 enum Body<'a> {
     /// The data are here.
     Here(Cow<'a, [u8]>),
-    /// The data are at the sender, under this number.
-    Announced(u64),
+    /// The data are at the sender.
+    Announced(Announced),
 }
+
+/// A message whose data are at the sender.
+#[derive(Clone, Copy)]
+struct Announced {
+    /// The sender's number of it.
+    number: u64,
+    /// The sender's memory that has the data.
+    offer: Option<Offer>,
+}
+
+impl Announced {
+    /// The message that a header announces.
+    fn of(header: &Header) -> Announced {
+        let offer = Offer { address: header.form, withdrawals: header.count as u32 };
+        let offer = Some(offer).filter(|offer| offer.address != 0);
+        Announced { number: header.operation, offer }
+    }
+}
+
+/// The value of a `Clear` whose receiver has the data.
+const HAS_DATA: u64 = 1;
 
 struct Posted {
     number: u64,
@@ -160,6 +191,11 @@ struct Posted {
 }
 
 impl Messages {
+    /// Lets messages be copied from the memory of the host's other processes.
+    pub(super) fn set_memory(&mut self, memory: Arc<PeerMemory>) {
+        self.memory = Some(memory);
+    }
+
     fn next(&mut self) -> u64 {
         self.last += 1;
         self.last
@@ -194,12 +230,22 @@ impl Messages {
         let number = self.next();
         let bulk = Header { kind: Kind::Bulk, operation: number, ..header };
         let bulk = Outgoing::new(bulk, message.source, Purpose::Message(number));
+        let memory = self.memory.as_ref().filter(|_| peers.is_native(peer));
+        let offer = memory.and_then(|memory| Some(memory.offer(bulk.address()?)));
         self.announced.insert(number, (peer, bulk));
-        let announce = Header { kind: Kind::Announce, operation: number, ..header };
+        let offer = offer.unwrap_or(Offer { address: 0, withdrawals: 0 });
+        let announce = Header {
+            kind: Kind::Announce,
+            operation: number,
+            form: offer.address,
+            count: offer.withdrawals.into(),
+            ..header
+        };
         Ok((Some(number), Outgoing::new(announce, Source::Empty, Purpose::None)))
     }
 
-    /// Takes in a `Clear`: a receive has matched an announced message. Sends its data.
+    /// Takes in a `Clear`: a receive has matched an announced message. Sends its data, unless the
+    /// receiver has them.
     ///
     /// # Errors
     /// No such message is announced to the peer.
@@ -207,13 +253,17 @@ impl Messages {
         &mut self,
         peer: u32,
         number: u64,
+        value: u64,
         out: &mut Outbox,
     ) -> Result<(), String> {
         let (to, bulk) = self.announced.remove(&number).ok_or(NOT_ANNOUNCED)?;
         if to != peer {
             return Err(NOT_ANNOUNCED.to_owned());
         }
-        out.push(peer, bulk);
+        match value {
+            HAS_DATA => self.finish_send(number, Ok(())),
+            _ => out.push(peer, bulk),
+        }
         Ok(())
     }
 
@@ -391,6 +441,7 @@ impl Messages {
         self.forget_send(number, out);
         if let Some((_, bulk)) = self.announced.get_mut(&number) {
             bulk.abandon();
+            self.withdraw_offers();
         }
         out.abandon_message(number);
     }
@@ -419,7 +470,7 @@ impl Messages {
         out: &mut Outbox,
     ) {
         let known = notes.heard(peer);
-        self.arrive((peer, header), Body::Announced(header.operation), known, peers, out);
+        self.arrive((peer, header), Body::Announced(Announced::of(header)), known, peers, out);
     }
 
     /// Delivers a message to the first receive that matches it, or queues it.
@@ -470,20 +521,40 @@ impl Messages {
                 });
                 self.received.insert(number, outcome);
             }
-            Body::Announced(operation) => {
+            Body::Announced(Announced { number: operation, offer }) => {
+                let offer = offer.filter(|_| arrival.is_native);
+                let mut value = 0;
                 match receiving {
                     Ok(mut receiving) => {
-                        receiving.reserve(arrival.length);
-                        self.cleared.insert((arrival.peer, operation), receiving);
+                        if self.pull(&mut receiving, offer) {
+                            self.received.insert(number, receiving.into_outcome(None));
+                            value = HAS_DATA;
+                        } else {
+                            receiving.reserve(arrival.length);
+                            self.cleared.insert((arrival.peer, operation), receiving);
+                        }
                     }
                     Err(error) => _ = self.received.insert(number, Err(error)),
                 }
                 // Cleared even if the message doesn't fit: its sender waits for this. The data are
                 // ignored then.
-                let clear = Brief { kind: Kind::Clear, context: 0, operation, value: 0 };
+                let clear = Brief { kind: Kind::Clear, context: 0, operation, value };
                 out.push_brief(arrival.peer, clear);
             }
         }
+    }
+
+    /// Takes back the memory that messages have offered: it may be overwritten from now on.
+    fn withdraw_offers(&self) {
+        if let Some(memory) = &self.memory {
+            memory.withdraw();
+        }
+    }
+
+    /// Copies the data of a message that is offered; false if that isn't possible.
+    fn pull(&self, receiving: &mut Receiving, offer: Option<Offer>) -> bool {
+        let (Some(memory), Some(offer)) = (&self.memory, offer) else { return false };
+        receiving.pull(memory, &offer)
     }
 
     /// Opens the stream of a `Bulk`. Returns the receive that cleared it, unless that has been
@@ -503,6 +574,8 @@ impl Messages {
         let announced = std::mem::take(&mut self.announced);
         for (number, (to, bulk)) in announced {
             if to == peer {
+                // A peer may be given up and live.
+                self.withdraw_offers();
                 self.finish_send(number, Err(gone()));
             } else {
                 self.announced.insert(number, (to, bulk));

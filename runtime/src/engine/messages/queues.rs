@@ -218,7 +218,7 @@ mod tests {
 
     use super::super::matching::Sender;
     use super::super::receive::Landing;
-    use super::super::{Body, Posted, Unexpected};
+    use super::super::{Announced, Body, Posted, Unexpected};
     use super::*;
     use crate::group::Group;
 
@@ -231,7 +231,11 @@ mod tests {
     }
 
     fn message(arrival: Arrival) -> Unexpected<'static> {
-        Unexpected { arrival, body: Body::Announced(0), known: None }
+        Unexpected {
+            arrival,
+            body: Body::Announced(Announced { number: 0, offer: None }),
+            known: None,
+        }
     }
 
     /// A message of a random context, sender and tag, whose length is its number.

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use longshore_transport::{Offer, PeerMemory};
 use shipable::{Architecture, Partial, SharedProgram};
 
 use super::matching::Arrival;
 use crate::bytes::Bytes;
 use crate::check::clock::Clock;
 use crate::error::{Error, ErrorKind, Result, conversion};
-use crate::memory::Lease;
+use crate::memory::{Lease, Side, Span};
 use crate::types::Compiled;
 
 /// The destination of a received message.
@@ -71,6 +72,10 @@ enum Buffer {
 /// The most bytes that are allocated for a message before its data arrive.
 const ROOM: u64 = 1 << 20;
 
+/// The least average length of the runs into which the system copies a message. Each run is a step
+/// of its own for the system; shorter runs are unpacked sooner.
+const RUN: u64 = 512;
+
 impl Receiving {
     pub(in crate::engine) fn is_for(&self, number: u64) -> bool {
         self.number == number
@@ -122,6 +127,40 @@ impl Receiving {
         match &mut self.buffer {
             Buffer::Bytes(bytes) => *bytes = message.into(),
             Buffer::Typed { .. } => self.take(0, &message),
+        }
+    }
+
+    /// Copies the data of an announced message from the memory that its sender offers. Returns false
+    /// if that isn't possible, and may have overwritten the receive's memory then.
+    pub(super) fn pull(&mut self, memory: &PeerMemory, offer: &Offer) -> bool {
+        let (peer, length) = (self.status.source as u32, self.status.bytes);
+        match &mut self.buffer {
+            Buffer::Typed { program, count, lease, .. } => {
+                // Not of a message that ends within an element.
+                let is_whole = program.stream_length(*count) == Ok(length);
+                if !program.is_all_copy() || !is_whole {
+                    return false;
+                }
+                let most = usize::try_from(length / RUN).unwrap_or(usize::MAX);
+                let Some(runs) = program.runs(*count, most) else { return false };
+                Side { span: lease.span(), runs: &runs }.take(memory, peer, offer, 0)
+            }
+            Buffer::Bytes(bytes) => {
+                *bytes = Bytes::default();
+                let mut position = 0;
+                while position < length {
+                    let piece = (length - position).min(ROOM);
+                    let Ok(room) = bytes.extend_stale(piece as usize) else { return false };
+                    let is_read = Span::with_bytes(room, |span| {
+                        Side { span, runs: &[(0, piece)] }.take(memory, peer, offer, position)
+                    });
+                    if !is_read {
+                        return false;
+                    }
+                    position += piece;
+                }
+                true
+            }
         }
     }
 

@@ -176,6 +176,19 @@ impl Outgoing {
         matches!(self.purpose, Purpose::Operation(_, operation) if operation.window == window)
     }
 
+    /// The address of the stream's bytes, if they lie in one run of memory as they travel.
+    pub(in crate::engine) fn address(&self) -> Option<u64> {
+        let start = match &self.source {
+            Source::Bytes(bytes) => bytes.as_ptr(),
+            Source::Kept(bytes) => bytes.as_ptr(),
+            Source::Typed { program, count, lease } => {
+                lease.span().address(program.contiguous(*count)?).cast_const()
+            }
+            _ => return None,
+        };
+        Some(start.addr() as u64)
+    }
+
     /// Lets go of the memory that the entry packs from. A stream of no bytes isn't cut: its opening
     /// frame is all of it.
     pub(in crate::engine) fn abandon(&mut self) {
