@@ -205,3 +205,197 @@ fn a_rank_without_room_for_long_blocks_passes_them_on() {
         world.barrier().unwrap();
     });
 }
+
+#[test]
+fn long_blocks_go_to_a_root_and_come_from_it() {
+    everywhere(|_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let mine = Vec::from_iter(block(me, 0, LONG));
+        for root in 0..size {
+            let mut room = vec![-1; if me == root { LONG * size as usize } else { 0 }];
+            world.gather(&mine, &mut room, root).unwrap();
+            let all = || (0..size).flat_map(|from| block(from, 0, LONG));
+            assert!(me != root || room.iter().copied().eq(all()));
+            room.iter_mut().for_each(|value| *value = -1);
+            if me == root {
+                room[me as usize * LONG..][..LONG].copy_from_slice(&mine);
+                world.gather(IN_PLACE, &mut room, root).unwrap();
+                assert!(room.iter().copied().eq(all()));
+            } else {
+                world.gather(&mine, &mut room, root).unwrap();
+            }
+            // Some blocks are short, some long, and some empty.
+            let places = ranges((0..size).map(|from| length(from, root)));
+            let end = places[size as usize - 1].end as usize;
+            let mut room = vec![-1; end];
+            let part = Vec::from_iter(block(me, root, length(me, root)));
+            world.gatherv(&part, &mut room, &places, root).unwrap();
+            for (from, place) in (0..).zip(&places).filter(|_| me == root) {
+                let found = &room[place.start as usize..place.end as usize];
+                assert!(found.iter().copied().eq(block(from, root, length(from, root))));
+                assert!(room.get(place.end as usize).is_none_or(|gap| *gap == -1));
+            }
+            let mut back = vec![-1; length(me, root)];
+            world.scatterv(&room, &places, &mut back, root).unwrap();
+            assert_eq!(back, part);
+            let given = Vec::from_iter((0..size).flat_map(|to| block(root, to, LONG)));
+            let mut taken = vec![-1; LONG];
+            match me == root {
+                true => world.scatter(&given, IN_PLACE, root).unwrap(),
+                false => world.scatter(&[0i64; 0], &mut taken, root).unwrap(),
+            }
+            assert!(me == root || taken.iter().copied().eq(block(root, me, LONG)));
+            world.scatter(&given, &mut taken, root).unwrap();
+            assert!(taken.into_iter().eq(block(root, me, LONG)));
+        }
+    });
+}
+
+#[test]
+fn a_root_that_refuses_long_blocks_delays_no_rank() {
+    let unchecked = Options { check: Checking::Off, ..Options::default() };
+    everywhere_by(&unchecked, |_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let class = |outcome: longshore::Result<()>| outcome.err().map(|error| error.class());
+        let (root, mine) = (size - 1, Vec::from_iter(block(me, 0, LONG)));
+        let due = (me == root).then_some(Class::Type);
+        let mut reals = vec![0.0; LONG * size as usize];
+        assert_eq!(class(world.gather(&mine, &mut reals, root)), due);
+        // A room of another type at the rank that gets a block.
+        let given = Vec::from_iter((0..size).flat_map(|to| block(root, to, LONG)));
+        let due = (me == 0).then_some(Class::Type);
+        let mut taken = vec![-1; LONG];
+        let got = match due {
+            Some(_) => world.scatter(&given, &mut reals[..LONG], root),
+            None => world.scatter(&given, &mut taken, root),
+        };
+        assert_eq!(class(got), due);
+        assert!(due.is_some() || taken.into_iter().eq(block(root, me, LONG)));
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn long_operands_are_combined_at_every_rank_and_root() {
+    everywhere(|rank, world| {
+        let (me, size) = (world.rank(), world.size());
+        let mine = Vec::from_iter(block(me, 0, LONG));
+        let total = Vec::from_iter(
+            (0..LONG).map(|at| (0..size).map(|from| element(from, 0, at)).sum::<i64>()),
+        );
+        let mut room = mine.clone();
+        world.allreduce(IN_PLACE, &mut room, Op::Sum).unwrap();
+        assert!(room == total);
+        for root in 0..size {
+            let mut room = vec![-1; if me == root { LONG } else { 0 }];
+            world.reduce(&mine, &mut room, Op::Sum, root).unwrap();
+            assert!(me != root || room == total);
+        }
+        // Every second rank has its operands and its room in each second element.
+        let sparse = Datatype::vector(LONG as i64, 1, 2, &Datatype::int64()).unwrap();
+        let sparse = rank.commit(&sparse).unwrap();
+        let mut data = rank.buffer::<i64>(2 * LONG).unwrap();
+        let spread = Vec::from_iter(mine.iter().flat_map(|value| [*value, -7]));
+        data.write(0, &spread).unwrap();
+        let mut result = rank.buffer::<i64>(2 * LONG).unwrap();
+        result.write(0, &vec![-1; 2 * LONG]).unwrap();
+        let mut room = vec![-1; LONG];
+        if me % 2 == 0 {
+            let origin = Origin::typed(&data, 1, &sparse);
+            world.allreduce(origin, Destination::typed(&mut result, 1, &sparse), Op::Sum).unwrap();
+            let result = result.to_vec().unwrap();
+            room = Vec::from_iter(result.iter().copied().step_by(2));
+            assert!(result.iter().skip(1).step_by(2).all(|gap| *gap == -1));
+        } else {
+            world.allreduce(&mine, &mut room, Op::Sum).unwrap();
+        }
+        assert!(room == total);
+        // The ranks' blocks differ in length, and the last one is empty.
+        let lengths = (0..size).map(|to| if to == size - 1 { 0 } else { 100 + to as usize });
+        let mut places = Vec::new();
+        let mut end = 0;
+        for length in lengths {
+            places.push(end..end + length as i64);
+            end += length as i64;
+        }
+        places[0].end += LONG as i64 - end;
+        let moved = LONG as i64 - end;
+        places[1..].iter_mut().for_each(|place| *place = place.start + moved..place.end + moved);
+        let own = places[me as usize].start as usize..places[me as usize].end as usize;
+        let mut block = vec![-1; own.len()];
+        world.reduce_scatter(&mine, &mut block, &places, Op::Sum).unwrap();
+        assert!(block == total[own.clone()]);
+        let mut room = mine.clone();
+        world.reduce_scatter(IN_PLACE, &mut room, &places, Op::Sum).unwrap();
+        assert!(room[..own.len()] == total[own]);
+        let reducing = world.ireduce(mine, vec![-1; LONG], Op::Sum, 0).unwrap();
+        let (_, room) = reducing.wait().unwrap();
+        assert!(me != 0 || room == total);
+    });
+}
+
+/// Like ranks add in the order of ranks, whichever rank adds. Their results have the same bits.
+#[test]
+fn long_sums_of_floats_are_those_of_the_order_of_ranks() {
+    for ranks in 1..7 {
+        let value = |rank: i32, at: usize| f64::from(rank + 1).powi(3) / (at as f64 + 0.7);
+        let sums = run(ranks, &Options::default(), |rank| {
+            let me = rank.world().rank();
+            let mine = Vec::from_iter((0..LONG).map(|at| value(me, at)));
+            let mut sum = vec![0.0; LONG];
+            rank.world().allreduce(&mine, &mut sum, Op::Sum).unwrap();
+            let mut again = vec![0.0; LONG];
+            let root = ranks as i32 - 1;
+            rank.world().reduce(&mine, &mut again, Op::Sum, root).unwrap();
+            assert!(me != root || again == sum);
+            rank.finalize().unwrap();
+            sum
+        })
+        .unwrap();
+        let in_order = |at| (1..ranks as i32).fold(value(0, at), |sum, rank| sum + value(rank, at));
+        let due = Vec::from_iter((0..LONG).map(in_order));
+        // The adversary's ranks and those of the check send packed operands up a tree.
+        let options = Options::default();
+        if options.adversary.is_none() && options.check == Checking::Off || ranks < 4 {
+            assert!(sums.iter().all(|sum| *sum == due));
+        }
+        assert!(sums.iter().all(|sum| *sum == sums[0]));
+    }
+}
+
+#[test]
+fn long_operands_that_differ_are_an_error_at_the_ranks_that_need_them() {
+    let unchecked = Options { check: Checking::Off, ..Options::default() };
+    everywhere_by(&unchecked, |_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let class = |outcome: longshore::Result<()>| outcome.err().map(|error| error.class());
+        for wrong in 0..size {
+            let is_wrong = me == wrong;
+            // Of another type, shorter, and so short that it isn't announced.
+            let mine = vec![1; LONG];
+            for short in [LONG - 1, 10] {
+                let mine = if is_wrong { &mine[..short] } else { &mine[..] };
+                let mut room = mine.to_vec();
+                let due = (size > 1).then_some(Class::Type);
+                assert_eq!(class(world.allreduce(mine, &mut room, Op::Sum)), due);
+                let at_root = due.filter(|_| me == 0);
+                assert_eq!(class(world.reduce(mine, &mut room, Op::Sum, 0)), at_root);
+            }
+            let reals = vec![1.0; LONG];
+            let (mut room, mut other) = (vec![0; LONG], vec![0.0; LONG]);
+            let got = match is_wrong {
+                true => world.allreduce(&reals, &mut other, Op::Sum),
+                false => world.allreduce(&mine, &mut room, Op::Sum),
+            };
+            assert_eq!(class(got), (size > 1).then_some(Class::Type));
+            // The operation isn't defined on the type.
+            let got = match is_wrong {
+                true => world.reduce(&reals, &mut other, Op::Band, size - 1),
+                false => world.reduce(&mine, &mut room, Op::Band, size - 1),
+            };
+            let due = if me == size - 1 || is_wrong { Some(Class::Op) } else { None };
+            assert_eq!(class(got), due);
+        }
+        world.barrier().unwrap();
+    });
+}

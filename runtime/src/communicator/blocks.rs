@@ -7,6 +7,8 @@
 //!    between: to each rank directly, or around a ring, or down a tree. A rank without room of the
 //!    same signature takes the block as bytes. So it delays no other rank, and can pass it on.
 //!
+//! In a rooted call the long blocks go between the root and the other ranks directly.
+//!
 //! Only ranks among which nothing is converted announce blocks. Each sender decides for its blocks,
 //! and the others follow its announcement.
 
@@ -18,7 +20,7 @@ use super::message::{Block, Blocks, Long, announced};
 use super::participants::{Participants, Sent};
 use crate::bytes::Bytes;
 use crate::engine::Landing;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Long blocks that a rank sends, and receives, at a time.
 const UNDER_WAY: usize = 8;
@@ -35,27 +37,8 @@ impl Communicator {
         rooms: Result<Blocks>,
         mut outcomes: Vec<Result<()>>,
     ) -> Result<()> {
-        let (mut long, mut are_alike) = (Vec::new(), None);
-        let mut may_announce = || {
-            let may = || !in_place && !self.is_inter() && self.are_alike();
-            *are_alike.get_or_insert_with(may)
-        };
-        let packed = given.and_then(|given| {
-            let mut messages = Vec::with_capacity(given.len());
-            for block in (0..given.len()).filter_map(|rank| given.at(rank)) {
-                let (message, announced) = self.block_message(block, &mut may_announce)?;
-                messages.push(message);
-                long.push(announced);
-            }
-            Ok((given, messages))
-        });
-        let (given, (messages, failed)) = match packed {
-            Ok((given, messages)) => (Some(given), (messages, None)),
-            Err(error) => {
-                long.clear();
-                (None, self.seal_blocks(Err(error)))
-            }
-        };
+        let may_announce = !in_place && !self.is_inter();
+        let (given, long, messages, failed) = self.all_blocks(given, may_announce);
         let heard = self.exchange_blocks(at, messages).await?;
         let (rooms, refused) = match rooms {
             Ok(rooms) => (Some(rooms), None),
@@ -95,16 +78,8 @@ impl Communicator {
                     sent.push(block.sent_to(process(to)));
                 }
                 if let Some(found) = announced(&heard[from]) {
-                    let room = rooms.and_then(|rooms| rooms.at(from));
-                    let landing = match room.map(|room| self.long_room(room, found)) {
-                        Some(Ok(room)) => room.landing(),
-                        Some(Err(error)) => {
-                            outcomes[from] = Err(error);
-                            Landing::Bytes
-                        }
-                        None => Landing::Bytes,
-                    };
-                    landings.push((process(from), landing));
+                    let room = self.room_of(rooms, from, found, &mut outcomes[from]);
+                    landings.push((process(from), landing(room.as_ref())));
                 }
             }
             participants.transfer(sent.into_iter(), landings.into_iter()).await?;
@@ -122,17 +97,7 @@ impl Communicator {
         rooms: Result<Blocks>,
     ) -> Result<()> {
         let own = self.rank() as usize;
-        let mut long = None;
-        let packed = given.and_then(|given| {
-            let block = given.at(if in_place { own } else { 0 }).ok_or(ErrorKind::Collective)?;
-            let (message, announced) = self.block_message(block, || self.are_alike())?;
-            long = announced;
-            Ok((message, given))
-        });
-        let (given, (message, failed)) = match packed {
-            Ok((message, given)) => (Some(given), (message, None)),
-            Err(error) => (None, self.seal(Err(error))),
-        };
+        let (given, message, long, failed) = self.one_block(given, if in_place { own } else { 0 });
         let heard = self.participants(at).allgather(message).await?;
         let (rooms, refused) = match rooms {
             Ok(rooms) => (Some(rooms), None),
@@ -146,6 +111,169 @@ impl Communicator {
         let block = given.as_ref().and_then(|given| given.at(0));
         self.take_in(&heard, rooms.as_ref(), block.filter(|_| !in_place), &mut outcomes);
         outcomes.into_iter().collect()
+    }
+
+    /// The message of one of the blocks that a rank gives, and the block itself if it is announced
+    /// there. Also returns the blocks, or this rank's error.
+    fn one_block(
+        &self,
+        given: Result<Blocks>,
+        which: usize,
+    ) -> (Option<Blocks>, Bytes, Option<Long>, Option<Error>) {
+        let made = given.and_then(|given| {
+            let block = given.at(which).ok_or(ErrorKind::Collective)?;
+            let (message, long) = self.block_message(block, || self.are_alike())?;
+            Ok((given, message, long))
+        });
+        match made {
+            Ok((given, message, long)) => (Some(given), message, long, None),
+            Err(error) => {
+                let (message, failed) = self.seal(Err(error));
+                (None, message, None, failed)
+            }
+        }
+    }
+
+    /// The room for a long block of a rank. If it can't be used, its error is the outcome, and the
+    /// block is received as bytes.
+    fn room_of(
+        &self,
+        rooms: Option<&Blocks>,
+        from: usize,
+        found: (u128, u64),
+        outcome: &mut Result<()>,
+    ) -> Option<Long> {
+        let room = rooms.and_then(|rooms| rooms.at(from))?;
+        self.long_room(room, found).map_err(|error| *outcome = Err(error)).ok()
+    }
+
+    /// Takes a block of each rank into the rooms of the root. The data are this rank's block, or
+    /// the root's own room if they are `in_place`. Only the root has rooms.
+    pub(super) async fn collect_memory(
+        &self,
+        at: Ongoing,
+        root: u32,
+        (given, in_place): (Result<Blocks>, bool),
+        rooms: impl FnOnce() -> Result<Blocks>,
+    ) -> Result<()> {
+        let own = self.rank() as usize;
+        let (given, message, long, failed) = self.one_block(given, if in_place { own } else { 0 });
+        let heard = self.participants(at).rooted(root).gather(&message).await?;
+        let participants = self.participants(at);
+        let Some(heard) = heard else {
+            let to = self.group().process(root);
+            let sent = long.iter().map(|long| long.sent_to(to));
+            participants.transfer(sent, None.into_iter()).await?;
+            return failed.map_or(Ok(()), Err);
+        };
+        let (rooms, refused) = match rooms() {
+            Ok(rooms) => (Some(rooms), None),
+            Err(error) => (None, Some(error)),
+        };
+        let mut outcomes: Vec<Result<()>> = heard.iter().map(|_| Ok(())).collect();
+        let others = (1..heard.len()).map(|step| (own + step) % heard.len());
+        let coming: Vec<_> =
+            others.filter_map(|from| Some((from, announced(&heard[from])?))).collect();
+        for some in coming.chunks(UNDER_WAY) {
+            let take = |&(from, found): &(usize, _)| {
+                let room = self.room_of(rooms.as_ref(), from, found, &mut outcomes[from]);
+                (self.group().process(from as u32), landing(room.as_ref()))
+            };
+            let landings: Vec<_> = some.iter().map(take).collect();
+            participants.transfer(None.into_iter(), landings.into_iter()).await?;
+        }
+        failed.or(refused).map_or(Ok(()), Err)?;
+        let block = given.as_ref().and_then(|given| given.at(0));
+        self.take_in(&heard, rooms.as_ref(), block.filter(|_| !in_place), &mut outcomes);
+        outcomes.into_iter().collect()
+    }
+
+    /// Sends each rank its block of the root's, for its room. The root's own block stays where it
+    /// is if its room is `in_place`.
+    pub(super) async fn deal_memory(
+        &self,
+        at: Ongoing,
+        root: u32,
+        given: impl FnOnce() -> Result<Blocks>,
+        room: impl FnOnce() -> Result<Blocks>,
+        in_place: bool,
+    ) -> Result<()> {
+        let own = self.rank() as usize;
+        if own != root as usize {
+            return self.take_dealt(at, root, room).await;
+        }
+        let (given, long, messages, failed) = self.all_blocks(given(), true);
+        let message = self.participants(at).rooted(root).scatter(messages).await?;
+        let others = (1..long.len()).map(|step| (own + step) % long.len());
+        let going: Vec<_> = others.filter_map(|to| Some((to, long[to].as_ref()?))).collect();
+        let participants = self.participants(at);
+        for some in going.chunks(UNDER_WAY) {
+            let sent = some.iter().map(|&(to, long)| long.sent_to(self.group().process(to as u32)));
+            participants.transfer(sent, None.into_iter()).await?;
+        }
+        failed.map_or(Ok(()), Err)?;
+        if in_place {
+            return Ok(());
+        }
+        let (room, given) = (room()?, given.as_ref().and_then(|given| given.at(own)));
+        let room = room.at(0).ok_or(ErrorKind::Collective)?;
+        match (announced(&message), given) {
+            (Some(found), Some(given)) => {
+                self.long_room(room, found)?;
+                self.copy_block(given, room)
+            }
+            _ => self.unpack_block(room, &message),
+        }
+    }
+
+    /// Receives the block that the root sends this rank.
+    async fn take_dealt(
+        &self,
+        at: Ongoing,
+        root: u32,
+        room: impl FnOnce() -> Result<Blocks>,
+    ) -> Result<()> {
+        let message = self.participants(at).rooted(root).scatter(Vec::new()).await?;
+        let (room, refused) = match room() {
+            Ok(room) => (Some(room), None),
+            Err(error) => (None, Some(error)),
+        };
+        let Some(found) = announced(&message) else {
+            let room = refused.map_or(Ok(room), Err)?;
+            let room = room.as_ref().and_then(|room| room.at(0)).ok_or(ErrorKind::Collective)?;
+            return self.unpack_block(room, &message);
+        };
+        let mut outcome = Ok(());
+        let room = self.room_of(room.as_ref(), 0, found, &mut outcome);
+        let into = [(self.group().process(root), landing(room.as_ref()))];
+        self.participants(at).transfer(None.into_iter(), into.into_iter()).await?;
+        refused.map_or(outcome, Err)
+    }
+
+    /// The messages of all blocks that a rank gives, and the blocks that are announced there. Also
+    /// returns the blocks, or this rank's error, which is each of the messages then.
+    fn all_blocks(
+        &self,
+        given: Result<Blocks>,
+        may_announce: bool,
+    ) -> (Option<Blocks>, Vec<Option<Long>>, Vec<Bytes>, Option<Error>) {
+        let mut are_alike = None;
+        let mut may_announce =
+            || may_announce && *are_alike.get_or_insert_with(|| self.are_alike());
+        let made = given.and_then(|given| {
+            let blocks = (0..given.len()).filter_map(|rank| given.at(rank));
+            let made: Result<Vec<_>> =
+                blocks.map(|block| self.block_message(block, &mut may_announce)).collect();
+            let (messages, long) = made?.into_iter().unzip();
+            Ok((given, long, messages))
+        });
+        match made {
+            Ok((given, long, messages)) => (Some(given), long, messages, None),
+            Err(error) => {
+                let (messages, failed) = self.seal_blocks(Err(error));
+                (None, Vec::new(), messages, failed)
+            }
+        }
     }
 
     /// Unpacks all short blocks that can be unpacked, as other calls do, and copies this rank's
@@ -188,21 +316,13 @@ impl Communicator {
         let mut passing = long.map(|long| long.sent_to(next));
         for step in 1..size {
             let coming = (own + size - step) % size;
-            let mut room = None;
-            let mut landing = None;
+            let (mut room, mut into) = (None, None);
             if let Some(found) = announced(&heard[coming]) {
-                let place = rooms.and_then(|rooms| rooms.at(coming));
-                match place.map(|place| self.long_room(place, found)) {
-                    Some(Ok(found)) => room = Some(found),
-                    Some(Err(error)) => outcomes[coming] = Err(error),
-                    None => {}
-                }
-                let into = room.as_ref().map_or(Landing::Bytes, Long::landing);
-                landing = Some((before, into));
+                room = self.room_of(rooms, coming, found, &mut outcomes[coming]);
+                into = Some((before, landing(room.as_ref())));
             }
-            let is_coming = landing.is_some();
-            let taken =
-                participants.transfer(passing.take().into_iter(), landing.into_iter()).await?;
+            let is_coming = into.is_some();
+            let taken = participants.transfer(passing.take().into_iter(), into.into_iter()).await?;
             passing = match (room, taken.into_iter().next()) {
                 (Some(room), _) => Some(room.sent_to(next)),
                 (None, Some(bytes)) if is_coming => Some(Sent::of(next, Arc::new(bytes))),
@@ -213,14 +333,19 @@ impl Communicator {
     }
 }
 
+/// Where a long block is received: its room, or bytes.
+fn landing(room: Option<&Long>) -> Landing {
+    room.map_or(Landing::Bytes, Long::landing)
+}
+
 impl Participants<'_> {
     /// Passes the root's long block down the tree, from memory to memory. A rank without room for
     /// it passes it on as bytes.
     pub(super) async fn spread(&self, held: Option<Long>) -> Result<()> {
         let mut bytes = None;
         if let Some(parent) = self.parent() {
-            let landing = held.as_ref().map_or(Landing::Bytes, Long::landing);
-            let heard = self.transfer(None.into_iter(), [(parent, landing)].into_iter()).await?;
+            let into = [(parent, landing(held.as_ref()))];
+            let heard = self.transfer(None.into_iter(), into.into_iter()).await?;
             bytes = heard.into_iter().next().map(Arc::new);
         }
         let to_child = |bit| {

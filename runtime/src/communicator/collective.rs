@@ -146,13 +146,12 @@ impl Communicator {
             return self.inter_gather(at, data, room, ranges, root).await;
         }
         let root = self.root(root)?;
-        let (mine, failed) = self.seal(match self.rank() == root as i32 {
-            true => self.packed_own(data, room, ranges),
-            false => self.packed_whole(data),
-        });
-        let all = self.participants(at).rooted(root).gather(&mine).await?;
-        failed.map_or(Ok(()), Err)?;
-        all.map_or(Ok(()), |all| self.unpack_blocks(room, ranges, &all))
+        let in_place = data.is_in_place() && self.rank() == root as i32;
+        let given = match in_place {
+            true => self.parts(room, ranges),
+            false => data.resolve(self).map(|all| Blocks::Each(vec![Some(all)])),
+        };
+        self.collect_memory(at, root, (given, in_place), || self.rooms(room, ranges)).await
     }
 
     /// Collects equal blocks of data from all ranks at every rank, in the order of ranks (MPI-5.0
@@ -290,16 +289,14 @@ impl Communicator {
             return self.inter_scatter(at, data, ranges, room, root).await;
         }
         let root = self.root(root)?;
-        let (mut blocks, mut failed) = (Vec::new(), None);
-        if self.rank() == root as i32 {
-            (blocks, failed) = self.seal_blocks(self.pack_blocks(data, ranges));
-        }
-        let mine = self.participants(at).rooted(root).scatter(blocks).await?;
-        failed.map_or(Ok(()), Err)?;
-        match room.is_in_place() && self.rank() == root as i32 {
-            true => Ok(()),
-            false => self.unpack_whole(room, &mine),
-        }
+        let whole = || {
+            let all = room.resolve(self)?;
+            all.check_disjoint()?;
+            Ok(Blocks::Each(vec![Some(all)]))
+        };
+        let given = || self.parts(data, ranges);
+        let in_place = room.is_in_place() && self.rank() == root as i32;
+        self.deal_memory(at, root, given, whole, in_place).await
     }
 
     /// Sends block j of each rank's data to rank j, where it becomes block i if it comes from rank

@@ -8,7 +8,8 @@
 
 use std::ops::Range;
 
-use shipable::SharedProgram;
+use shipable::reduce::Reduction;
+use shipable::{Partial, SharedProgram};
 
 use super::Communicator;
 use super::participants::{Sent, told};
@@ -34,6 +35,9 @@ const ANNOUNCEMENT: usize = HEAD + 8;
 /// way through other ranks two copies for each of them (docs/tuning.md, "Long blocks of collective
 /// calls").
 const SHORT: u64 = 32 << 10;
+
+/// The same, among ranks of one host.
+const SHORT_BESIDE: u64 = 4 << 10;
 
 /// The memory of one side of a call, and the elements there.
 #[derive(Clone, Copy)]
@@ -74,21 +78,6 @@ impl Communicator {
         let all = room.resolve(self)?;
         all.check_disjoint()?;
         self.unpack_from(&all, 0, elements.unwrap_or(all.count), bytes)
-    }
-
-    /// This rank's packed data. If it is in place, it is the rank's block of the room.
-    pub(super) fn packed_own(
-        &self,
-        data: Side<'_>,
-        room: Side<'_>,
-        ranges: Option<&[Range<i64>]>,
-    ) -> Result<Bytes> {
-        if !data.is_in_place() {
-            return self.packed_whole(data);
-        }
-        let all = room.resolve(self)?;
-        let own = self.blocks(all.count, ranges)?.swap_remove(self.rank() as usize);
-        self.pack_part(&all, own.start, own.end - own.start)
     }
 
     /// One packed block for each rank.
@@ -136,7 +125,7 @@ impl Communicator {
         may_announce: impl FnOnce() -> bool,
     ) -> Result<(Bytes, Option<Long>)> {
         let size = self.packed_size(block.all, block.count)?;
-        if size <= SHORT || !may_announce() {
+        if !self.is_long(size) || !block.holds(size)? || !may_announce() {
             return Ok((self.pack_sized(block, size)?, None));
         }
         let long = self.long(block)?;
@@ -151,6 +140,32 @@ impl Communicator {
         let program = block.all.datatype.program(&self.process().me().architecture)?;
         let length = program.stream_length(block.count)?;
         Ok(Long { program, count: block.count, span: block.all.part(block.first)?, length })
+    }
+
+    /// Whether a block of so many bytes may be announced.
+    fn is_long(&self, size: u64) -> bool {
+        let is_on_one = || self.group().is_on_one(self.process().hosts());
+        size > SHORT_BESIDE && (size > SHORT || is_on_one())
+    }
+
+    /// Whether elements lie in memory as they travel, in one run.
+    pub(super) fn is_run(&self, all: &Elementwise) -> bool {
+        let program = all.datatype.program(&self.process().me().architecture);
+        program.is_ok_and(|program| program.contiguous(all.count).is_some())
+    }
+
+    /// Some bytes of elements that lie in memory as they travel, in one run.
+    ///
+    /// # Errors
+    /// They don't.
+    pub(super) fn long_run(&self, all: &Elementwise, bytes: &Range<u64>) -> Result<Long> {
+        let me = self.process().me();
+        let first = all.datatype.program(&me.architecture)?.contiguous(all.count);
+        let start = first.and_then(|first| first.checked_add_unsigned(bytes.start));
+        let span = start.and_then(|start| all.span.shifted(start)).ok_or(ErrorKind::Collective)?;
+        let program = self.process().elements().in_memory::<u8>()?.program(&me.architecture)?;
+        let length = bytes.end - bytes.start;
+        Ok(Long { program, count: length, span, length })
     }
 
     /// The room for a block that was announced with this signature and length.
@@ -260,8 +275,32 @@ impl Communicator {
     }
 
     /// Bytes of `count` packed elements.
-    fn packed_size(&self, all: &Elementwise, count: u64) -> Result<u64> {
+    pub(super) fn packed_size(&self, all: &Elementwise, count: u64) -> Result<u64> {
         Ok(all.datatype.committed().pack_size(count, self.packed_representation())?)
+    }
+
+    /// Packs a block without a header, among ranks that are alike.
+    pub(super) fn pack_bare(&self, Block { all, first, count }: Block<'_>) -> Result<Bytes> {
+        let size = self.packed_size(all, count)?;
+        let mut bytes =
+            Bytes::stale(usize::try_from(size).map_err(|_| ErrorKind::NoMemory(size))?)?;
+        let (committed, representation) = (all.datatype.committed(), self.packed_representation());
+        let from = all.part(first)?;
+        from.pack_to(committed, count, &mut bytes, &mut 0, representation).map_err(conversion)?;
+        Ok(bytes)
+    }
+
+    /// Unpacks elements of this signature, which have no header, into a block.
+    pub(super) fn unpack_bare(
+        &self,
+        Block { all, first, count }: Block<'_>,
+        signature: u128,
+        data: &[u8],
+    ) -> Result<()> {
+        self.check_match(all, count, signature, data.len() as u64)?;
+        let to = all.part(first)?;
+        to.unpack_from(all.datatype.committed(), count, data, &mut 0, self.packed_representation())
+            .map_err(conversion)
     }
 
     /// Unpacks a message into a block.
@@ -278,14 +317,11 @@ impl Communicator {
         bytes: &[u8],
     ) -> Result<()> {
         let (found, data) = open(bytes)?;
-        self.check_match(all, count, found, data.len() as u64)?;
-        let to = all.part(first)?;
-        to.unpack_from(all.datatype.committed(), count, data, &mut 0, self.packed_representation())
-            .map_err(conversion)
+        self.unpack_bare(Block { all, first, count }, found, data)
     }
 
     /// Checks that packed data of this signature and length match so many elements.
-    fn check_match(
+    pub(super) fn check_match(
         &self,
         all: &Elementwise,
         count: u64,
@@ -359,6 +395,13 @@ pub(super) struct Block<'a> {
 }
 
 impl Block<'_> {
+    /// Whether its memory has so many bytes. Elements that lie over each other may be more when
+    /// packed, and more than any memory has.
+    fn holds(&self, bytes: u64) -> Result<bool> {
+        let range = self.all.datatype.native().range(self.count)?;
+        Ok(range.end.abs_diff(range.start) >= bytes)
+    }
+
     /// All elements of a memory.
     pub(super) fn of(all: &Elementwise) -> Block<'_> {
         Block { all, first: 0, count: all.count }
@@ -380,6 +423,30 @@ impl Long {
         let Long { program, count, span, length } = self;
         let (program, lease) = (program.clone(), Lease::lent(*span));
         Sent { to, length: *length, source: Source::Typed { program, count: *count, lease } }
+    }
+
+    /// Its bytes on the way.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Reads the block.
+    pub(super) fn read(&self, bytes: &mut [u8]) -> Result<()> {
+        self.span.pack(&self.program, self.count, 0, bytes).map(drop).map_err(conversion)
+    }
+
+    /// Combines the block with as many packed elements. Returns false, and changes nothing, if
+    /// there are fewer.
+    pub(super) fn combine_into(&self, reduction: &Reduction, packed: &mut [u8]) -> bool {
+        let Long { span, length, .. } = self;
+        Span::with_bytes(packed, |packed| packed.combine_run(reduction, 0, *span, *length))
+    }
+
+    /// Overwrites the block.
+    pub(super) fn write(&self, bytes: &[u8]) -> Result<()> {
+        let mut partial = Partial::default();
+        let Long { program, count, span, .. } = self;
+        span.unpack(program, *count, 0, bytes, &mut partial).map(drop).map_err(conversion)
     }
 
     fn typed(&self) -> Typed<'_> {

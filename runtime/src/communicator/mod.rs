@@ -16,6 +16,7 @@ mod nonblocking;
 mod operator;
 mod participants;
 mod reduction;
+mod slices;
 mod varying;
 
 use std::panic::Location;

@@ -17,9 +17,10 @@ use shipable::{View, ViewMut};
 
 use super::Communicator;
 use super::calls::{Call, Ongoing};
-use super::message::{HEAD, Side, open, whole_length};
+use super::message::{Block, HEAD, Side, announced, open, whole_length};
 use super::operator::{Operator, UserOp};
 use super::participants::finish;
+use super::slices::Announced;
 use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::job::Activity;
@@ -82,10 +83,62 @@ impl Communicator {
             if self.rank() == root as i32 { room } else { Side { what: What::InPlace, ..room } };
         // Rank 0 combines, whichever rank is the root. The order of ranks decides the bits of a sum
         // of floats.
-        let (total, failed) = self.total(at, data, own, op).await?;
+        let (combining, mine, failed) = self.operands(data, own, op, true);
+        let total = match self.combine_at_first(at, &combining, mine).await? {
+            Total::Announced => {
+                let announced = combining.announced.ok_or(ErrorKind::Collective)?;
+                return self.reduce_slices(at, &announced, room, Some(root)).await;
+            }
+            Total::Here(total) => total,
+        };
         let total = self.participants(at).pass(0, root, total).await?;
         failed.map_or(Ok(()), Err)?;
         if self.rank() == root as i32 { self.unpack_whole(room, &total) } else { Ok(()) }
+    }
+
+    /// Combines all ranks' operands at rank 0, and lets ranks that have announced them know
+    /// whether all have.
+    async fn combine_at_first(
+        &self,
+        at: Ongoing,
+        combining: &Combining<'_>,
+        mine: Bytes,
+    ) -> Result<Total> {
+        let participants = self.participants(at);
+        let mut all_announced = announced(&mine).is_some();
+        let mut told = Vec::new();
+        let combine = |held: Bytes, heard: Bytes, bit| {
+            if announced(&heard).is_some() {
+                told.push(participants.process_at(participants.position() + bit));
+            }
+            let both = self.combined(combining, &held, heard)?;
+            all_announced = announced(&both).is_some();
+            Ok(both)
+        };
+        let total = participants.fold(mine, combine).await?;
+        // A rank whose operands don't match those below it has told its parent so.
+        if let Some(parent) = participants.parent().filter(|_| all_announced) {
+            all_announced = participants.exchange(None, Some(parent)).await?[..] == [1];
+        }
+        if !told.is_empty() {
+            let verdict = Arc::new(Bytes::copy_of(&[all_announced.into()])?);
+            let each = told.into_iter().map(|child| (child, verdict.clone()));
+            participants.exchange_all(each, &[]).await?;
+        }
+        Ok(if all_announced { Total::Announced } else { Total::Here(total.unwrap_or_default()) })
+    }
+
+    /// Combines announced operands, slice by slice, into the room of `root` or of all ranks.
+    async fn reduce_slices(
+        &self,
+        at: Ongoing,
+        announced: &Announced,
+        room: Side<'_>,
+        root: Option<u32>,
+    ) -> Result<()> {
+        let slices = announced.equal_slices(self.group().size() as u64);
+        let result = self.combine_slice(at, announced, &slices).await?;
+        self.spread_slices(at, result, announced, &slices, (room, root)).await
     }
 
     /// Combines the elements of all ranks by an operation, and stores the result at every rank
@@ -134,10 +187,15 @@ impl Communicator {
         if self.is_inter() {
             return self.inter_allreduce(at, data, room, op).await;
         }
-        let (total, failed) = self.total(at, data, room, op).await?;
+        let (combining, mine, failed) = self.operands(data, room, op, true);
+        let combine = |held: Bytes, heard, _| self.combined(&combining, &held, heard);
+        let total = self.participants(at).fold(mine, combine).await?.unwrap_or_default();
         let total = self.participants(at).broadcast(total).await?;
         failed.map_or(Ok(()), Err)?;
-        self.unpack_whole(room, &total)
+        match (announced(&total), &combining.announced) {
+            (Some(_), Some(announced)) => self.reduce_slices(at, announced, room, None).await,
+            _ => self.unpack_whole(room, &total),
+        }
     }
 
     /// Combines the elements of this rank and all lower ranks by an operation (MPI-5.0 section
@@ -221,7 +279,7 @@ impl Communicator {
         inclusive: bool,
     ) -> Result<()> {
         self.intra()?;
-        let (combining, mine, failed) = self.operands(data, room, op);
+        let (combining, mine, failed) = self.operands(data, room, op, false);
         let mut before: Option<Bytes> = None;
         let combine = |heard: Bytes, held: &[u8]| {
             let whole = self.combined(&combining, &heard, Bytes::copy_of(held)?)?;
@@ -333,18 +391,27 @@ impl Communicator {
         if self.is_inter() {
             return self.inter_reduce_scatter(at, data, room, ranges, op).await;
         }
-        let (combining, mine, failed) = self.operands(data, room, op);
+        // A rank that can't divide its operands gets its block from rank 0.
+        let all = if data.is_in_place() { room } else { data }.resolve(self);
+        let divides = all.is_ok_and(|all| self.blocks(all.count, ranges).is_ok());
+        let (combining, mine, failed) = self.operands(data, room, op, divides);
         let combine = |held: Bytes, heard, _| self.combined(&combining, &held, heard);
         let total = self.participants(at).fold(mine, combine).await?;
         let blocks = match (&total, &combining.all) {
             (None, _) => Ok(Vec::new()),
             // Without operands, the total is this rank's error.
-            (Some(total), None) => (0..self.size()).map(|_| Bytes::copy_of(total)).collect(),
+            (Some(total), operands) if operands.is_none() || announced(total).is_some() => {
+                (0..self.size()).map(|_| Bytes::copy_of(total)).collect()
+            }
+            (Some(_), None) => Ok(Vec::new()),
             (Some(total), Some(all)) => self.blocks_of_total(total, all, ranges),
         };
         let (blocks, failed_here) = self.seal_blocks(blocks);
-        let block = self.participants(at).scatter(blocks).await?;
+        let mut block = self.participants(at).scatter(blocks).await?;
         failed.or(failed_here).map_or(Ok(()), Err)?;
+        if let (Some(_), Some(found)) = (announced(&block), &combining.announced) {
+            block = self.combined_block(at, found, ranges).await?;
+        }
         match &combining.all {
             Some((_, count)) if data.is_in_place() => {
                 let own = self.blocks(*count, ranges)?.swap_remove(self.rank() as usize);
@@ -352,6 +419,27 @@ impl Communicator {
             }
             _ => self.unpack_whole(room, &block),
         }
+    }
+
+    /// This rank's block of the combination of announced operands, as a message.
+    async fn combined_block(
+        &self,
+        at: Ongoing,
+        announced: &Announced,
+        ranges: Option<&[Range<i64>]>,
+    ) -> Result<Bytes> {
+        let operands = &announced.operands;
+        let blocks = self.blocks_for(self.group(), operands.count, ranges)?;
+        let place = |elements| self.packed_size(operands, elements);
+        let slices = blocks.iter().map(|block| Ok(place(block.start)?..place(block.end)?));
+        let slices = slices.collect::<Result<Vec<_>>>()?;
+        let block = self.combine_slice(at, announced, &slices).await??;
+        let own = &blocks[self.rank() as usize];
+        let mut message = Bytes::with_room(whole_length(block.len() as u64)?)?;
+        message.extend(&[0])?;
+        message.extend(&operands.signature(own.end - own.start)?.to_le_bytes())?;
+        message.extend(&block)?;
+        Ok(message)
     }
 
     /// Combines this rank's data with the data in `room`, and stores the result there (MPI-5.0
@@ -382,9 +470,10 @@ impl Communicator {
         let caller = Location::caller();
         let made = |data: Side<'_>, room: Side<'_>| {
             self.ready()?;
-            let (_, high, failed) = self.operands(Side { what: What::InPlace, ..data }, room, op);
+            let own = Side { what: What::InPlace, ..data };
+            let (_, high, failed) = self.operands(own, room, op, false);
             failed.map_or(Ok(()), Err)?;
-            let (combining, low, failed) = self.operands(data, room, op);
+            let (combining, low, failed) = self.operands(data, room, op, false);
             failed.map_or(Ok(()), Err)?;
             let total = self.combined(&combining, &low, high)?;
             self.unpack_whole(room, &total)
@@ -392,35 +481,28 @@ impl Communicator {
         self.both(data, room, made).map_err(|error| self.raised(error, "reduce_local", caller))
     }
 
-    /// The combination of all ranks' operands at rank 0, and an empty vector elsewhere. Also
-    /// returns the error of this rank.
-    async fn total(
-        &self,
-        at: Ongoing,
-        data: Side<'_>,
-        room: Side<'_>,
-        op: Operator<'_>,
-    ) -> Result<(Bytes, Option<Error>)> {
-        let (combining, mine, failed) = self.operands(data, room, op);
-        let combine = |held: Bytes, heard, _| self.combined(&combining, &held, heard);
-        let total = self.participants(at).fold(mine, combine).await?;
-        Ok((total.unwrap_or_default(), failed))
-    }
-
-    /// This rank's operands, read from `room` if the data is in place.
+    /// This rank's operands, read from `room` if the data is in place. Their message announces them
+    /// if they are long and may be announced.
     pub(super) fn operands<'o>(
         &self,
         data: Side<'_>,
         room: Side<'_>,
         op: Operator<'o>,
+        may_announce: bool,
     ) -> (Combining<'o>, Bytes, Option<Error>) {
-        let mut combining = Combining { by: Means::Nothing, all: None };
+        let mut combining = Combining { by: Means::Nothing, all: None, announced: None };
         let mut pack = || {
-            let all = if data.is_in_place() { room } else { data }.resolve(self)?;
-            combining.by = self.means(op, &all)?;
-            let packed = self.pack_part(&all, 0, all.count);
-            combining.all = Some((all.datatype, all.count));
-            packed
+            let operands = if data.is_in_place() { room } else { data }.resolve(self)?;
+            combining.by = self.means(op, &operands)?;
+            combining.all = Some((operands.datatype.clone(), operands.count));
+            let Means::Predefined(reduction) = combining.by else {
+                return self.pack_part(&operands, 0, operands.count);
+            };
+            let may_announce = || may_announce && self.are_alike();
+            let (message, long) = self.block_message(Block::of(&operands), may_announce)?;
+            combining.announced =
+                long.map(|long| Announced { operands, reduction, length: long.length() });
+            Ok(message)
         };
         let (bytes, failed) = self.seal(pack());
         (combining, bytes, failed)
@@ -450,16 +532,27 @@ impl Communicator {
         low: &[u8],
         mut high: Bytes,
     ) -> Result<Bytes> {
+        let differ = || {
+            let (origin, target) = ("some ranks".to_owned(), "others".to_owned());
+            let remedy = MATCH.to_owned();
+            let differ = Error::from(ErrorKind::Signature { origin, target, remedy });
+            Ok(self.seal(Err(differ)).0)
+        };
+        match (announced(low), announced(&high)) {
+            (None, None) => {}
+            (lower, higher) if lower == higher => return Ok(high),
+            // One of them may be an error.
+            (Some(_), None) if open(&high).is_err() => return Ok(high),
+            (None, Some(_)) if open(low).is_err() => return Bytes::copy_of(low),
+            _ => return differ(),
+        }
         let (left, right) = match (open(low), open(&high)) {
             (Err(_), _) => return Bytes::copy_of(low),
             (_, Err(_)) => return Ok(high),
             (Ok((left, _)), Ok((right, _))) => (left, right),
         };
         if left != right || low.len() != high.len() {
-            let (origin, target) = ("some ranks".to_owned(), "others".to_owned());
-            let remedy = MATCH.to_owned();
-            let differ = Error::from(ErrorKind::Signature { origin, target, remedy });
-            return Ok(self.seal(Err(differ)).0);
+            return differ();
         }
         let outcome = match (&combining.by, &combining.all) {
             (Means::Predefined(reduction), _) => {
@@ -505,6 +598,16 @@ pub(super) struct Combining<'o> {
     by: Means<'o>,
     /// `None` if the data was refused.
     pub all: Option<(Arc<Compiled>, u64)>,
+    /// The operands, if the rank has announced them.
+    announced: Option<Announced>,
+}
+
+/// The combination of all ranks' operands.
+enum Total {
+    /// The message of rank 0, and nothing at the others.
+    Here(Bytes),
+    /// All ranks have announced operands that match.
+    Announced,
 }
 
 enum Means<'o> {

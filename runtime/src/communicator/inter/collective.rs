@@ -151,7 +151,7 @@ impl Communicator {
         op: Operator<'_>,
     ) -> Result<(Bytes, Option<Error>)> {
         let nowhere = Side { what: What::InPlace, ..data };
-        let (combining, mine, failed) = self.operands(data, nowhere, op);
+        let (combining, mine, failed) = self.operands(data, nowhere, op, false);
         let combine = |held: Bytes, heard, _| self.combined(&combining, &held, heard);
         let own = self.among(at, self.group(), self.rank() as u32);
         Ok((own.fold(mine, combine).await?.unwrap_or_default(), failed))

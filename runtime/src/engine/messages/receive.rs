@@ -130,8 +130,8 @@ impl Receiving {
         }
     }
 
-    /// Copies the data of an announced message from the memory that its sender offers. Returns false
-    /// if that isn't possible, and may have overwritten the receive's memory then.
+    /// Copies the data of an announced message from the memory that its sender offers. Returns
+    /// false if that isn't possible, and may have overwritten the receive's memory then.
     pub(super) fn pull(&mut self, memory: &PeerMemory, offer: &Offer) -> bool {
         let (peer, length) = (self.status.source as u32, self.status.bytes);
         match &mut self.buffer {
