@@ -25,6 +25,14 @@ use crate::error::{Error, ErrorKind, Result};
 /// Long blocks that a rank sends, and receives, at a time.
 const UNDER_WAY: usize = 8;
 
+/// The steps of an exchange among all ranks: in each of them a rank sends to the first rank, and
+/// receives from the second. Those of a vector go together.
+pub(super) fn steps(own: usize, size: usize) -> impl Iterator<Item = Vec<(usize, usize)>> {
+    let step = move |step| ((own + step) % size, (own + size - step) % size);
+    let some = move |first| (first..size.min(first + UNDER_WAY)).map(step).collect();
+    (1..size).step_by(UNDER_WAY).map(some)
+}
+
 impl Communicator {
     /// Sends each rank a block of memory, and takes theirs into the rooms. If the blocks are in
     /// these rooms, they have to be packed first: then `in_place` is true. `outcomes` has errors
@@ -69,11 +77,9 @@ impl Communicator {
         let (size, own) = (heard.len(), self.rank() as usize);
         let process = |rank: usize| self.group().process(rank as u32);
         let participants = self.participants(at);
-        let steps: Vec<usize> = (1..size).collect();
-        for steps in steps.chunks(UNDER_WAY) {
+        for together in steps(own, size) {
             let (mut sent, mut landings) = (Vec::new(), Vec::new());
-            for step in steps {
-                let (to, from) = ((own + step) % size, (own + size - step) % size);
+            for (to, from) in together {
                 if let Some(Some(block)) = long.get(to) {
                     sent.push(block.sent_to(process(to)));
                 }

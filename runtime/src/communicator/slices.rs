@@ -18,6 +18,7 @@ use shipable::reduce::Reduction;
 use shipable::{View, ViewMut};
 
 use super::Communicator;
+use super::blocks::steps;
 use super::calls::Ongoing;
 use super::message::{Block, Side};
 use super::participants::Sent;
@@ -25,9 +26,6 @@ use crate::bytes::Bytes;
 use crate::engine::Landing;
 use crate::error::{ErrorKind, Result};
 use crate::origin::Elementwise;
-
-/// Slices that a rank sends, and receives, at a time.
-const UNDER_WAY: usize = 8;
 
 /// The operands of a rank, which it has announced, and how they are combined.
 pub(super) struct Announced {
@@ -165,15 +163,12 @@ impl Communicator {
         let process = |rank: usize| self.group().process(rank as u32);
         let participants = self.participants(at);
         let mut parts: Vec<Bytes> = slices.iter().map(|_| Bytes::default()).collect();
-        let steps: Vec<usize> = (1..size).collect();
-        for steps in steps.chunks(UNDER_WAY) {
-            let to = |step: &usize| (own + step) % size;
-            let from = |step: &usize| (own + size - step) % size;
-            let sent = steps.iter().map(|step| operands.sent(process(to(step)), &slices[to(step)]));
+        for together in steps(own, size) {
+            let sent = together.iter().map(|&(to, _)| operands.sent(process(to), &slices[to]));
             let sent = sent.collect::<Result<Vec<_>>>()?;
-            let landings = steps.iter().map(|step| (process(from(step)), Landing::Bytes));
+            let landings = together.iter().map(|&(_, from)| (process(from), Landing::Bytes));
             let heard = participants.transfer(sent.into_iter(), landings).await?;
-            steps.iter().zip(heard).for_each(|(step, part)| parts[from(step)] = part);
+            together.iter().zip(heard).for_each(|(&(_, from), part)| parts[from] = part);
         }
         Ok(parts)
     }
@@ -212,11 +207,9 @@ impl Communicator {
         let run = room.as_ref().filter(|all| self.is_run(all));
         let participants = self.participants(at);
         let mut parts: Vec<Arc<Bytes>> = slices.iter().map(|_| Arc::default()).collect();
-        let steps: Vec<usize> = (1..size).collect();
-        for steps in steps.chunks(UNDER_WAY) {
+        for together in steps(own, size) {
             let (mut sent, mut landings) = (Vec::new(), Vec::new());
-            for step in steps {
-                let (to, from) = ((own + step) % size, (own + size - step) % size);
+            for &(to, from) in &together {
                 if gets(to) {
                     sent.push(Sent::of(process(to), mine.clone()));
                 }
@@ -226,8 +219,9 @@ impl Communicator {
                 }
             }
             let heard = participants.transfer(sent.into_iter(), landings.into_iter()).await?;
-            let from = steps.iter().map(|step| (own + size - step) % size);
-            from.zip(heard).for_each(|(from, part)| parts[from] = Arc::new(part));
+            for (&(_, from), part) in together.iter().zip(heard) {
+                parts[from] = Arc::new(part);
+            }
         }
         failed.or(refused).map_or(Ok(()), Err)?;
         let Some(room) = &room else { return Ok(()) };
