@@ -104,7 +104,9 @@ impl Span {
 
     #[inline(always)]
     fn swap_words<W: Element + Into<u64>>(self, swap: &Swap, places: [*mut u8; 3]) -> bool {
-        let [compare, new, old] = places.map(|place| Span::of(place.cast::<W>(), 1));
+        // Not by `map` of the array, which is often a call of its own.
+        let element = |place: *mut u8| Span::of(place.cast::<W>(), 1);
+        let [compare, new, old] = [element(places[0]), element(places[1]), element(places[2])];
         let Some(wanted) = compare.peek::<W>(0).map(W::into) else { return false };
         let found = self.replace_if(0, new, |found: &W| swap.is_equal(wanted, (*found).into()));
         let write = |found| old.copy_run(0, Span::of_value(&found), 0, size_of::<W>() as u64);

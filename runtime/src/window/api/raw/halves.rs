@@ -154,9 +154,8 @@ impl<'w> Raw<'w> {
         op: Op,
     ) -> Described<'w> {
         let (action, there) = (Action::FetchAndOp(op), (1, TargetType::Own(datatype)));
-        let [origin, result] =
-            [origin.cast_mut(), result].map(|place| Elements::one(place, datatype));
-        let sides = Sides::fetching(action, origin, result);
+        let one = |place| Elements::one(place, datatype);
+        let sides = Sides::fetching(action, one(origin.cast_mut()), one(result));
         Described { core: self.core, call: Call::new(action, target, target_disp, there), sides }
     }
 
@@ -176,9 +175,10 @@ impl<'w> Raw<'w> {
     ) -> Described<'w> {
         let there = (1, TargetType::Own(datatype));
         let call = Call::new(Action::CompareAndSwap, target, target_disp, there);
-        let [origin, compare, result] = [origin.cast_mut(), compare.cast_mut(), result]
-            .map(|place| Some(Elements::one(place, datatype)));
-        Described { core: self.core, call, sides: Sides { origin, result, compare } }
+        let one = |place| Some(Elements::one(place, datatype));
+        let (origin, compare) = (one(origin.cast_mut()), one(compare.cast_mut()));
+        let sides = Sides { origin, result: one(result), compare };
+        Described { core: self.core, call, sides }
     }
 
     /// The attempt of [`Raw::flush`]: whether the call is made.
