@@ -66,6 +66,7 @@ impl Assert {
     }
 
     /// Checks the asserts of a fence (rule 10).
+    #[inline]
     pub(crate) fn allowed_to_fence(self) -> Result<()> {
         let known = Assert::NOSTORE | Assert::NOPUT | Assert::NOPRECEDE | Assert::NOSUCCEED;
         self.allowed("fence", known)

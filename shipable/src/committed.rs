@@ -90,6 +90,7 @@ impl Committed {
     /// # Errors
     ///
     /// The errors of [`Form::compile`].
+    #[inline]
     pub fn new(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
         Committed::with(datatype, architecture, Fields::Unknown)
     }
@@ -128,31 +129,37 @@ impl Committed {
     }
 
     /// The datatype.
+    #[inline]
     pub fn datatype(&self) -> &Datatype {
         self.source().0
     }
 
     /// The architecture of the memory that its buffers lie in.
+    #[inline]
     pub fn architecture(&self) -> &Architecture {
         self.source().1
     }
 
     /// The shipable form.
+    #[inline]
     pub fn form(&self) -> &Form {
         &self.0.form
     }
 
     /// The tag of the form.
+    #[inline]
     pub fn tag(&self) -> Tag {
         self.form().tag()
     }
 
     /// The type signature of one element.
+    #[inline]
     pub fn signature(&self) -> Signature {
         self.datatype().signature()
     }
 
     /// The bounds, extents and size of one element.
+    #[inline]
     pub fn bounds(&self) -> &Bounds {
         &self.0.bounds
     }

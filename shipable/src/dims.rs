@@ -38,7 +38,7 @@ pub(crate) enum Repeated {
 }
 
 /// Repeats a run of `bytes` bytes, with its dimensions, `count` times, `stride` bytes apart.
-#[inline]
+#[inline(always)]
 pub(crate) fn repeat(dims: &mut Dims, bytes: u64, count: u64, stride: i64) -> Repeated {
     match dims.iter().position(|dim| dim.count > 1) {
         None if u64::try_from(stride) == Ok(bytes) => return Repeated::InRun(count),

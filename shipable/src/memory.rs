@@ -73,6 +73,7 @@ impl RawView {
         })
     }
 
+    #[inline]
     fn covers_bytes(&self, start: i64, count: usize) -> Result<(), OutOfBounds> {
         match i64::try_from(count).ok().and_then(|count| start.checked_add(count)) {
             Some(end) => self.covers(start, end),
@@ -88,6 +89,7 @@ impl RawView {
         self.start.wrapping_offset(self.origin.wrapping_add(displacement) as isize)
     }
 
+    #[inline]
     fn with_origin(self, origin: u64) -> RawView {
         assert!(origin <= i64::MAX as u64, "origin {origin} is above i64::MAX");
         RawView { origin: origin as i64, ..self }
@@ -104,6 +106,7 @@ impl RawView {
 
 impl<'a> View<'a> {
     /// A view of `bytes`. Displacement 0 is its first byte.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> View<'a> {
         let raw = RawView { start: bytes.as_ptr().cast_mut(), len: bytes.len(), origin: 0 };
         View { raw, memory: PhantomData }
@@ -129,6 +132,7 @@ impl<'a> View<'a> {
     /// # Panics
     ///
     /// If `origin` is above `i64::MAX`.
+    #[inline]
     pub fn with_origin(self, origin: u64) -> View<'a> {
         View { raw: self.raw.with_origin(origin), ..self }
     }
@@ -141,6 +145,7 @@ impl<'a> View<'a> {
     }
 
     /// The displacements of the view's memory.
+    #[inline]
     pub fn displacements(&self) -> Range<i64> {
         self.raw.displacements()
     }
@@ -158,6 +163,7 @@ impl<'a> View<'a> {
     }
 
     /// Checks that `count` bytes from a displacement on are in the view's memory.
+    #[inline]
     pub(crate) fn covers_bytes(&self, start: i64, count: usize) -> Result<(), OutOfBounds> {
         self.raw.covers_bytes(start, count)
     }
@@ -165,6 +171,7 @@ impl<'a> View<'a> {
 
 impl<'a> ViewMut<'a> {
     /// A view of `bytes`. Displacement 0 is its first byte.
+    #[inline]
     pub fn new(bytes: &'a mut [u8]) -> ViewMut<'a> {
         let raw = RawView { start: bytes.as_mut_ptr(), len: bytes.len(), origin: 0 };
         ViewMut { raw, memory: PhantomData }
@@ -190,6 +197,7 @@ impl<'a> ViewMut<'a> {
     /// # Panics
     ///
     /// If `origin` is above `i64::MAX`.
+    #[inline]
     pub fn with_origin(self, origin: u64) -> ViewMut<'a> {
         ViewMut { raw: self.raw.with_origin(origin), ..self }
     }
@@ -208,16 +216,19 @@ impl<'a> ViewMut<'a> {
     }
 
     /// This memory, to be accessed by several threads.
+    #[inline]
     pub(crate) fn share(&mut self) -> SharedMemory<'_> {
         SharedMemory { raw: self.raw, memory: PhantomData }
     }
 
     /// This memory for reading.
+    #[inline]
     pub fn as_view(&self) -> View<'_> {
         View { raw: self.raw, memory: PhantomData }
     }
 
     /// The displacements of the view's memory.
+    #[inline]
     pub fn displacements(&self) -> Range<i64> {
         self.raw.displacements()
     }
@@ -235,6 +246,7 @@ impl<'a> ViewMut<'a> {
     }
 
     /// Checks that `count` bytes from a displacement on are in the view's memory.
+    #[inline]
     pub(crate) fn covers_bytes(&self, start: i64, count: usize) -> Result<(), OutOfBounds> {
         self.raw.covers_bytes(start, count)
     }
@@ -252,18 +264,21 @@ impl SharedMemory<'_> {
     /// # Safety
     ///
     /// While several of the views exist, each byte is accessed through one of them only.
+    #[inline]
     pub(crate) unsafe fn view(&self) -> ViewMut<'_> {
         ViewMut { raw: self.raw, memory: PhantomData }
     }
 }
 
 impl<'a> From<&'a [u8]> for View<'a> {
+    #[inline]
     fn from(bytes: &'a [u8]) -> View<'a> {
         View::new(bytes)
     }
 }
 
 impl<'a> From<&'a mut [u8]> for ViewMut<'a> {
+    #[inline]
     fn from(bytes: &'a mut [u8]) -> ViewMut<'a> {
         ViewMut::new(bytes)
     }

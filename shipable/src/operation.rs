@@ -126,6 +126,7 @@ impl Group {
 
 impl Op {
     /// The operation's code on the wire.
+    #[inline]
     pub const fn wire(self) -> u8 {
         self as u8
     }

@@ -34,23 +34,28 @@ pub(crate) use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Rel
 pub struct Le32(AtomicU32);
 
 impl Le32 {
+    #[inline]
     pub(crate) fn new(value: u32) -> Self {
         Self(AtomicU32::new(value.to_le()))
     }
 
+    #[inline]
     pub(crate) fn load(&self, order: Ordering) -> u32 {
         u32::from_le(self.0.load(order))
     }
 
+    #[inline]
     pub(crate) fn store(&self, value: u32, order: Ordering) {
         self.0.store(value.to_le(), order);
     }
 
+    #[inline]
     pub(crate) fn swap(&self, value: u32, order: Ordering) -> u32 {
         u32::from_le(self.0.swap(value.to_le(), order))
     }
 
     /// Replaces `current` by `new`, or returns the different value that was found.
+    #[inline]
     pub(crate) fn replace(&self, current: u32, new: u32, order: Ordering) -> Result<(), u32> {
         let failure = if matches!(order, Relaxed | Release) { Relaxed } else { Acquire };
         match self.0.compare_exchange(current.to_le(), new.to_le(), order, failure) {
@@ -64,6 +69,7 @@ impl Le32 {
     /// It pairs with the same call, or with a store and [`full_barrier`], on the other side. Two
     /// threads each store to one word and then load the other's; at least one of them sees the
     /// other's store.
+    #[inline]
     pub(crate) fn store_before_loads(&self, value: u32) {
         // Not an exchange with this word: a polling peer takes the cache line away between an
         // earlier store to the line and the exchange, which would then wait for the line again.
@@ -84,11 +90,13 @@ impl Le32 {
     }
 
     /// Sets the bits of `mask`. Byte order doesn't matter for bitwise operations.
+    #[inline]
     pub(crate) fn set_bits(&self, mask: u32, order: Ordering) {
         self.0.fetch_or(mask.to_le(), order);
     }
 
     /// Clears the bits of `mask`.
+    #[inline]
     pub(crate) fn clear_bits(&self, mask: u32, order: Ordering) {
         self.0.fetch_and(!mask.to_le(), order);
     }
@@ -103,6 +111,7 @@ impl Default for Le32 {
 #[cfg(not(loom))]
 impl Le32 {
     /// The word as the kernel sees it.
+    #[inline]
     pub(crate) fn as_futex(&self) -> &AtomicU32 {
         &self.0
     }
@@ -136,6 +145,7 @@ pub(crate) fn barrier_after_exchange() {
 }
 
 /// Lets other threads run while this one spins.
+#[inline]
 pub(crate) fn spin() {
     #[cfg(not(loom))]
     std::hint::spin_loop();

@@ -28,6 +28,7 @@ pub struct Callers<'a> {
 
 impl<'a> Callers<'a> {
     /// The number of words for a job of `ranks`.
+    #[inline]
     pub const fn words(ranks: u32) -> usize {
         1 + ranks.div_ceil(32) as usize
     }
@@ -39,6 +40,7 @@ impl<'a> Callers<'a> {
     }
 
     /// Calls the rank. A full barrier.
+    #[inline]
     pub fn call(&self, caller: u32) {
         self.words[1 + caller as usize / 32].set_bits(1 << (caller % 32), AcqRel);
         // Release pairs with the acquire in `take`: what the caller published is seen.

@@ -26,6 +26,7 @@ pub(crate) fn wait(word: &Le32, value: u32, at_most: Duration) {
 }
 
 /// Wakes all threads that sleep on `word`.
+#[inline]
 #[cfg(not(loom))]
 pub(crate) fn wake_all(word: &Le32) {
     // It can't fail: the word is aligned and mapped.
@@ -46,6 +47,7 @@ pub(crate) fn wait(word: &Le32, value: u32, _at_most: Duration) {
     }
 }
 
+#[inline]
 #[cfg(loom)]
 pub(crate) fn wake_all(_word: &Le32) {
     let _asleep = ASLEEP.0.lock().unwrap();

@@ -250,11 +250,13 @@ pub trait Publish {
 
 impl<'a> FrameMut<'a> {
     /// A frame over `bytes`, to be sent by `publish`.
+    #[inline]
     pub fn new(bytes: &'a mut [u8], publish: &'a mut dyn Publish) -> Self {
         Self { bytes, publish }
     }
 
     /// Sends the whole frame.
+    #[inline]
     pub fn commit(self) {
         self.publish.publish(self.bytes);
     }
@@ -264,6 +266,7 @@ impl<'a> FrameMut<'a> {
     ///
     /// While other answers may follow, the link may hold the frame back and send them together, as
     /// it does for a frame that is [committed lazily](FrameMut::commit_lazily).
+    #[inline]
     pub fn commit_answer(self) {
         self.publish.publish_answer(self.bytes);
     }
@@ -271,6 +274,7 @@ impl<'a> FrameMut<'a> {
     /// Sends the whole frame, perhaps later and together with others, where each would cost a
     /// system call. It leaves at the latest when [`receive`](Link::receive) finds nothing, or when
     /// the rank calls [`send_held`](Link::send_held).
+    #[inline]
     pub fn commit_lazily(self) {
         self.publish.publish_lazily(self.bytes);
     }
@@ -279,6 +283,7 @@ impl<'a> FrameMut<'a> {
     ///
     /// # Panics
     /// If `len` is larger than the reserved length.
+    #[inline]
     pub fn commit_part(self, len: usize) {
         self.publish.publish(&self.bytes[..len]);
     }
@@ -287,12 +292,14 @@ impl<'a> FrameMut<'a> {
 impl std::ops::Deref for FrameMut<'_> {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         self.bytes
     }
 }
 
 impl std::ops::DerefMut for FrameMut<'_> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         self.bytes
     }
@@ -313,11 +320,13 @@ pub trait Consume {
 
 impl<'a> Frame<'a> {
     /// A frame from `peer` in `bytes`, to be released by `consume`.
+    #[inline]
     pub fn new(peer: u32, bytes: &'a [u8], consume: &'a mut dyn Consume) -> Self {
         Self { peer, bytes, consume }
     }
 
     /// The rank that sent the frame.
+    #[inline]
     pub fn peer(&self) -> u32 {
         self.peer
     }
@@ -326,12 +335,14 @@ impl<'a> Frame<'a> {
 impl std::ops::Deref for Frame<'_> {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         self.bytes
     }
 }
 
 impl Drop for Frame<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.consume.consume();
     }

@@ -44,6 +44,7 @@ unsafe impl Shared for LockEntry {}
 const _: () = assert!(size_of::<LockHead>() == 8 && size_of::<LockEntry>() == 8);
 
 impl QueueEntry for LockEntry {
+    #[inline]
     fn name(&self) -> &Le32 {
         &self.name
     }
@@ -66,6 +67,7 @@ impl<'a> FairLock<'a> {
     ///
     /// The length of `entries` is a power of two, and at least the number of ranks. Only
     /// one thread of each rank may wait at a time.
+    #[inline]
     pub fn new(head: &'a LockHead, entries: &'a [LockEntry]) -> Self {
         Self { queue: Queue::new(head, entries) }
     }
@@ -80,6 +82,7 @@ impl<'a> FairLock<'a> {
     ///
     /// # Panics
     /// If these bytes aren't inside `memory`.
+    #[inline]
     pub fn at(memory: &'a Mapping, offset: u64, ranks: u32) -> Self {
         let entries = memory.slice(offset + 64, ranks.next_power_of_two() as usize);
         Self::new(memory.at(offset), entries)

@@ -91,12 +91,14 @@ const FAILED: u8 = 2;
 
 impl Outcome {
     /// Whether the access has succeeded: the data are in place.
+    #[inline]
     pub fn is_done(&self) -> bool {
         // Acquire pairs with the release in `end`.
         self.0.load(Ordering::Acquire) == DONE
     }
 
     /// Whether the access has ended, well or not. It touches no memory any more.
+    #[inline]
     pub fn is_over(&self) -> bool {
         self.0.load(Ordering::Acquire) != 0
     }
@@ -175,11 +177,13 @@ impl Transfer {
     }
 
     /// Whether the access has succeeded: the data are in place.
+    #[inline]
     pub fn is_done(&self) -> bool {
         self.outcome.is_done()
     }
 
     /// Whether the access has ended, well or not.
+    #[inline]
     pub fn is_over(&self) -> bool {
         self.outcome.is_over()
     }

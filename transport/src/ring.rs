@@ -179,6 +179,7 @@ fn out_of_turn(stamp: u32, expected: u32) -> String {
 
 /// The start and end in the bulk of a frame of `len` bytes, both counted over all laps, if the
 /// previous frame ended at `end`. A frame is contiguous, so it may leave a gap before it.
+#[inline]
 fn bulk_span(end: u64, len: usize, bulk_len: u64) -> (u64, u64) {
     let len = (len as u64).next_multiple_of(LINE);
     let room = bulk_len - (end & (bulk_len - 1));
@@ -187,6 +188,7 @@ fn bulk_span(end: u64, len: usize, bulk_len: u64) -> (u64, u64) {
 }
 
 /// The position of a frame's bytes, and the end of the bulk in use after it.
+#[inline]
 fn locate(sequence: u32, end: u64, len: usize, bulk_len: u64) -> (Position, u64) {
     if len <= INLINE {
         return (Position::Slot((sequence % SLOTS) as usize), end);
@@ -468,6 +470,7 @@ impl<M: Memory> Receiver<M> {
     }
 }
 
+#[inline]
 fn slice(start: *mut u8, len: usize) -> NonNull<[u8]> {
     let start = NonNull::new(start).expect("memory is never at address zero");
     NonNull::slice_from_raw_parts(start, len)

@@ -391,6 +391,7 @@ impl Communicator {
     }
 
     /// Returns after all ranks have entered this barrier of a window.
+    #[inline]
     pub(crate) fn meet_at(&self, meeting: &Meeting, window: u32) -> Result<()> {
         self.process().meet(meeting, self.group(), self.rank() as u32, Some(window))
     }

@@ -353,6 +353,7 @@ impl State {
     }
 
     /// Grants the claims whose turn has come; true if there is one.
+    #[inline]
     pub(super) fn grant_locks(&mut self) -> bool {
         let State { locks, target, notes, outbox, .. } = self;
         locks.has_waiting() && locks.grant(target.exposures(), notes, outbox)

@@ -258,6 +258,7 @@ impl Process {
 
     /// Locks the engine. A poisoned lock is still used, so that lent memory is released while a
     /// rank unwinds.
+    #[inline]
     pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -392,6 +393,7 @@ impl Process {
     ///
     /// # Errors
     /// PROC_ABORTED if a rank of the group is lost. WIN if the window is poisoned.
+    #[inline]
     pub(crate) fn check_living(&self, group: &Group, window: Option<u32>) -> Result<()> {
         let lost = || self.engine().state().lost_among(group, window);
         self.is_bereft().then(lost).flatten().map_or(Ok(()), Err)
@@ -463,6 +465,7 @@ impl Process {
     }
 
     /// Passes news about the ranks of the job to the engine. Returns whether there were any.
+    #[inline(always)]
     fn hear_of_ranks(&self, engine: &mut Engine) -> bool {
         let events = self.segment.events();
         // Mostly nothing is new, and an atomic exchange would cost as much as a poll. The engine's
@@ -481,6 +484,7 @@ impl Process {
     ///
     /// # Errors
     /// PROC_ABORTED if the job is being aborted.
+    #[inline]
     pub(crate) fn check_job(&self) -> Result<()> {
         match self.segment.job_state() {
             JobState::Running => Ok(()),

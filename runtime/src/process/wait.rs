@@ -390,6 +390,7 @@ impl Process {
     }
 
     /// Publishes the name of a window on which all ranks meet. The note of the call has its number.
+    #[inline]
     fn remark_name(&self, window: u32) {
         self.remark(|| {
             self.books.windows.name(window).map_or_else(String::new, |name| format!("{name:?}"))

@@ -218,6 +218,7 @@ impl Epochs {
     }
 
     /// Whether a post exposes this rank's window.
+    #[inline]
     pub(super) fn is_posted(&self) -> bool {
         self.posted.borrow().is_some()
     }

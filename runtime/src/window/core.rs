@@ -86,6 +86,7 @@ impl Core {
 
     /// The error of a call that closes an epoch has its place, but no handler has had it: its
     /// caller [raises](Core::raise) it when no operation holds memory any more.
+    #[inline]
     pub(super) fn fence(&self, assert: Assert) -> Result<()> {
         let fenced = match self.parts.observed() {
             None => fence(&self.parts, assert),

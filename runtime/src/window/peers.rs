@@ -248,6 +248,7 @@ impl Peers {
     }
 
     /// Waits until all ranks of the window with this number have called it.
+    #[inline]
     pub(super) fn meet(&self, window: u32) -> Result<()> {
         self.communicator.meet_at(&self.meeting, window)
     }

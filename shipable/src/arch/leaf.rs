@@ -78,6 +78,7 @@ impl Architecture {
     ///
     /// Commit asks for each member of a struct. So it is a function of its own, whose result fits a
     /// register.
+    #[inline]
     const fn scalar_width(&self, basic: Basic) -> Option<Width> {
         use Basic::*;
         Some(match basic {

@@ -167,6 +167,7 @@ impl Architecture {
     }
 
     /// Whether each basic type has the same bytes at the same offsets on both.
+    #[inline]
     pub fn same_representation(&self, other: &Architecture) -> bool {
         self == other
     }
@@ -208,6 +209,7 @@ impl Architecture {
 }
 
 impl PartialEq for Architecture {
+    #[inline]
     fn eq(&self, other: &Architecture) -> bool {
         // Every operation compares architectures, mostly equal ones: comparing words is faster than
         // comparing single fields.

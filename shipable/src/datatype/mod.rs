@@ -83,11 +83,13 @@ impl Datatype {
     }
 
     /// The name of the constructor that made this type.
+    #[inline]
     pub fn combiner(&self) -> Combiner {
         self.tree().node.combiner()
     }
 
     /// The type signature of one element. Its hash is computed on first use.
+    #[inline]
     pub fn signature(&self) -> Signature {
         let Tree { node, items, hash, .. } = self.tree();
         Signature { hash: *hash.get_or_init(|| node.hash()), count: *items }
@@ -106,6 +108,7 @@ impl Datatype {
     }
 
     /// Whether both are one object, as two equal handles in MPI are.
+    #[inline]
     pub fn is(&self, other: &Datatype) -> bool {
         std::ptr::eq(self.tree(), other.tree())
     }
@@ -129,6 +132,7 @@ impl Datatype {
     /// The identity of this object, as a key for tables that visit each shared subtree once. Clones
     /// have equal keys, different objects have different ones; a key is valid while its object
     /// lives.
+    #[inline]
     pub fn key(&self) -> *const () {
         std::ptr::from_ref(self.tree()).cast()
     }

@@ -15,10 +15,12 @@ static NAMED: LazyLock<Vec<Tree>> =
 
 impl Datatype {
     /// The only object of a predefined type.
+    #[inline]
     pub fn basic(basic: Basic) -> Datatype {
         Datatype(Root::Named(&NAMED[basic.index()]))
     }
 
+    #[inline]
     pub(super) fn leaf(leaf: Leaf) -> Datatype {
         Datatype(Root::Made(Counted::new(Tree::leaf(leaf))))
     }
@@ -33,6 +35,7 @@ impl Datatype {
 }
 
 impl Tree {
+    #[inline]
     fn leaf(leaf: Leaf) -> Tree {
         let items = Signature::of_leaf(leaf).count;
         let (node, hash) = (Node::Leaf(leaf), OnceLock::new());
@@ -113,6 +116,7 @@ macro_rules! named {
             $(
                 $(#[doc(alias = $alias)])?
                 #[doc = concat!("[`Basic::", stringify!($basic), "`].")]
+                #[inline]
                 pub fn $function() -> Datatype {
                     Datatype::basic(Basic::$basic)
                 }

@@ -265,6 +265,7 @@ macro_rules! basic {
                     $crate::Datatype::basic($crate::Basic::$basic)
                 }
 
+                #[inline]
                 fn simple() -> Option<$crate::Datatype> {
                     Some(<Self as $crate::Element>::datatype())
                 }

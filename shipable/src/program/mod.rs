@@ -138,6 +138,7 @@ impl Program {
     }
 
     /// The number of basic items in one element. Each part of a pair or of a complex number counts.
+    #[inline]
     pub fn items(&self) -> u64 {
         self.body.items
     }
@@ -189,11 +190,13 @@ impl Program {
     }
 
     /// The bytes of memory from the start of one element to the start of the next.
+    #[inline]
     pub fn extent(&self) -> i64 {
         self.extent
     }
 
     /// Whether memory and stream use the same representation, so that no byte is converted.
+    #[inline]
     pub fn is_all_copy(&self) -> bool {
         self.body.copies
     }

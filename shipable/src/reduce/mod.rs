@@ -116,6 +116,7 @@ impl Reduction {
     /// assert_eq!(memory, [4, 6]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn combiner(&self) -> Option<Combiner> {
         match &self.method {
             Method::Keep => Some(Combiner(ReadyFold::KEEP)),
@@ -126,6 +127,7 @@ impl Reduction {
     }
 
     /// The operation.
+    #[inline]
     pub fn op(&self) -> Op {
         self.op
     }
@@ -269,6 +271,7 @@ impl Swap {
     }
 
     /// The bytes of an element.
+    #[inline]
     pub fn element(&self) -> u64 {
         self.scalar.size.into()
     }

@@ -46,6 +46,7 @@ pub struct Carry {
 }
 
 impl ComponentConversion {
+    #[inline]
     fn swaps(&self) -> bool {
         matches!(self.conversion, Conversion::Swap { .. }) && self.units == 1
     }
@@ -99,6 +100,7 @@ impl Stage {
     }
 
     /// The bytes of an element in the sender's representation.
+    #[inline]
     pub fn element(&self) -> u64 {
         self.from
     }

@@ -48,6 +48,7 @@ impl<'a> BriefLock<'a> {
     pub const BYTES: u64 = 64;
 
     /// A lock over `word`. A zero word is a free lock.
+    #[inline]
     pub fn new(word: &'a BriefWord) -> Self {
         Self { word }
     }
@@ -93,6 +94,7 @@ impl<'a> BriefLock<'a> {
     }
 
     /// The number of the holder, if any.
+    #[inline]
     pub fn holder(self) -> Option<u32> {
         self.word.state.load(Acquire).checked_sub(1)
     }

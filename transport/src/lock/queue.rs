@@ -46,6 +46,7 @@ pub(super) trait QueueEntry {
 }
 
 impl QueueEntry for Le32 {
+    #[inline]
     fn name(&self) -> &Le32 {
         self
     }

@@ -72,6 +72,7 @@ pub struct LockLayout {
 
 impl LockLayout {
     /// The layout of locks with `users` users.
+    #[inline]
     pub fn of(users: u32) -> LockLayout {
         LockLayout { entries: users.next_power_of_two(), words: users.div_ceil(32) }
     }
@@ -79,10 +80,12 @@ impl LockLayout {
 
 impl User {
     /// The user's number in the queue: below twice the number of users.
+    #[inline]
     fn encode(self) -> u32 {
         self.number << 1 | u32::from(self.served)
     }
 
+    #[inline]
     fn decode(word: u32) -> User {
         User { number: word >> 1, served: word & 1 != 0 }
     }
@@ -90,16 +93,19 @@ impl User {
 
 impl Claim {
     /// The user that made the claim.
+    #[inline]
     pub fn user(&self) -> User {
         self.user
     }
 
     /// How the lock is to be held.
+    #[inline]
     pub fn sharing(&self) -> Sharing {
         self.sharing
     }
 
     /// Changes how the lock is to be held, unless it is held already.
+    #[inline]
     pub fn want(&mut self, sharing: Sharing) {
         if let ClaimState::Queued(_) = self.state {
             self.sharing = sharing;
@@ -288,6 +294,7 @@ impl<'a> SharedLock<'a> {
     }
 }
 
+#[inline]
 fn wake_called(called: Option<(u32, u32)>, wake: impl Fn(User)) {
     if let Some((_, owner)) = called {
         wake(User::decode(owner));

@@ -87,6 +87,7 @@ impl fmt::Display for Cause {
 
 impl RankState {
     /// Whether the rank receives nothing any more, ever.
+    #[inline]
     pub fn is_gone(self) -> bool {
         matches!(self, Self::Finalized | Self::Dead(_))
     }
@@ -96,6 +97,7 @@ impl RankState {
 /// nothing.
 impl Segment {
     /// The state of `rank`.
+    #[inline]
     pub fn rank_state(&self, rank: u32) -> RankState {
         // What a rank wrote before it was marked is seen.
         self.block(rank).map_or(RankState::Absent, |block| block.state.load())
@@ -122,11 +124,13 @@ impl Segment {
     }
 
     /// The rank that was marked dead first, if any. Other ranks may have died in consequence.
+    #[inline]
     pub fn first_dead(&self) -> Option<u32> {
         self.header().first_dead.load(Acquire).checked_sub(1)
     }
 
     /// Whether the job goes on or is being ended.
+    #[inline]
     pub fn job_state(&self) -> JobState {
         let header = self.header();
         let code_of = |by: u32| match by.checked_sub(2) {
@@ -149,6 +153,7 @@ impl Segment {
 
     /// A word that changes whenever a rank finalizes or dies, or the job aborts: one word to check
     /// while waiting.
+    #[inline]
     pub fn events(&self) -> u32 {
         self.header().events.load(Acquire) // Pairs with the release in `announce`.
     }
@@ -217,6 +222,7 @@ impl Segment {
     }
 
     /// Counts an event while this rank waits, which shows that it is not stuck.
+    #[inline]
     pub fn note_move(&self) {
         if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
             block.note.count_move();
@@ -258,6 +264,7 @@ impl Segment {
     ///
     /// # Errors
     /// [`SegmentError::NoSuchRank`].
+    #[inline]
     pub fn ring(&self, rank: u32) -> Result<(), SegmentError> {
         let bell = &self.block(rank).ok_or(SegmentError::NoSuchRank(rank, self.size()))?.bell;
         // The caller's writes come before reading the bell; pairs with the barrier in `arm`.
@@ -283,6 +290,7 @@ impl Segment {
     }
 
     /// Arms the doorbell of `rank`, for requests and answers. The launcher has no doorbell.
+    #[inline]
     pub(crate) fn arm(&self, rank: u32) {
         if let Some(block) = self.block(rank) {
             block.bell.store_before_loads(ARMED);
@@ -290,12 +298,14 @@ impl Segment {
     }
 
     /// Arms the doorbell of `rank` for requests only: an answer doesn't ring it.
+    #[inline]
     pub(crate) fn arm_for_requests(&self, rank: u32) {
         if let Some(block) = self.block(rank) {
             block.bell.store_before_loads(ARMED_FOR_REQUESTS);
         }
     }
 
+    #[inline]
     pub(crate) fn disarm(&self, rank: u32) {
         if let Some(block) = self.block(rank) {
             block.bell.store(0, Relaxed); // A late ring wakes nobody, and does no harm.
@@ -303,6 +313,7 @@ impl Segment {
     }
 
     /// Whether nobody has rung since `rank` armed its doorbell.
+    #[inline]
     pub(crate) fn is_armed(&self, rank: u32) -> bool {
         self.block(rank).is_some_and(|block| block.bell.load(Acquire) == ARMED)
     }
@@ -323,6 +334,7 @@ const ARMED_FOR_REQUESTS: u32 = 2;
 
 /// Rings a bell that is armed in any way. The caller's full barrier stands between its writes and
 /// this load.
+#[inline]
 pub(crate) fn ring_armed(bell: &Le32) {
     if bell.load(Relaxed) != 0 {
         // Release pairs with the acquire in `is_armed`. Only the ringer that clears the word wakes.
@@ -333,6 +345,7 @@ pub(crate) fn ring_armed(bell: &Le32) {
 }
 
 /// Rings a bell for an answer: not if it is armed for requests only.
+#[inline]
 pub(crate) fn ring_waiting(bell: &Le32) {
     if bell.load(Relaxed) != ARMED_FOR_REQUESTS {
         ring_armed(bell);

@@ -89,6 +89,7 @@ impl Journal {
         }
     }
 
+    #[inline]
     fn word(&self, offset: u64) -> &Le32 {
         self.mapping.at(offset)
     }

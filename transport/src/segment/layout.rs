@@ -356,23 +356,28 @@ impl Geometry {
         self.rings
     }
 
+    #[inline]
     pub(crate) fn rank_block(&self, rank: u32) -> u64 {
         4096 + u64::from(rank) * size_of::<RankBlock>() as u64
     }
 
+    #[inline]
     pub(crate) fn mailbox(&self, rank: u32) -> u64 {
         self.mailboxes + u64::from(rank) * size_of::<Mailbox>() as u64
     }
 
     /// The offset of the words in which peers call `rank`.
+    #[inline]
     pub(crate) fn callers_of(&self, rank: u32) -> u64 {
         self.callers + u64::from(rank) * caller_stride(self.ranks)
     }
 
+    #[inline]
     pub(crate) fn remark(&self, rank: u32) -> u64 {
         self.remarks + u64::from(rank) * size_of::<Remark>() as u64
     }
 
+    #[inline]
     pub(crate) fn caller_words(&self) -> usize {
         Callers::words(self.ranks)
     }
@@ -386,6 +391,7 @@ impl Geometry {
 }
 
 /// A whole number of cache lines, so that the callers of two ranks share none.
+#[inline]
 fn caller_stride(ranks: u32) -> u64 {
     (Callers::words(ranks) as u64 * 4).next_multiple_of(64)
 }

@@ -162,6 +162,7 @@ impl Mailbox {
 /// The side of the rank that has the mailbox.
 impl Mailbox {
     /// Lets peers use the mailbox from here on. A rank that never polls keeps it closed.
+    #[inline]
     pub fn open(&self) {
         // Of a mailbox that is open already, a peer may be the user.
         let _ = self.door.replace(CLOSED, OPEN, Release);

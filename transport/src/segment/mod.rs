@@ -228,11 +228,13 @@ impl Segment {
     }
 
     /// The rank of this handle; `None` for the launcher's.
+    #[inline]
     pub fn rank(&self) -> Option<u32> {
         self.rank
     }
 
     /// The number of ranks in the job.
+    #[inline]
     pub fn size(&self) -> u32 {
         self.shared.geometry.ranks
     }
@@ -272,6 +274,7 @@ impl Segment {
         Ok(mapping)
     }
 
+    #[inline]
     pub(crate) fn geometry(&self) -> &Geometry {
         &self.shared.geometry
     }
@@ -286,6 +289,7 @@ impl Segment {
     }
 
     /// The callers of `rank`.
+    #[inline]
     pub(crate) fn callers(&self, rank: u32) -> Callers<'_> {
         self.callers_at(self.shared.geometry.callers_of(rank))
     }
@@ -296,6 +300,7 @@ impl Segment {
         Callers::new(self.shared.control.slice(offset, self.shared.geometry.caller_words()))
     }
 
+    #[inline]
     pub(crate) fn block(&self, rank: u32) -> Option<&RankBlock> {
         let geometry = &self.shared.geometry;
         (rank < geometry.ranks).then(|| self.shared.control.at(geometry.rank_block(rank)))
@@ -316,11 +321,13 @@ impl Segment {
         self.block(rank).is_some_and(|block| block.bell.load(Relaxed) == 0)
     }
 
+    #[inline]
     pub(crate) fn remark_of(&self, rank: u32) -> Option<&Remark> {
         let geometry = &self.shared.geometry;
         (rank < geometry.ranks).then(|| self.shared.control.at(geometry.remark(rank)))
     }
 
+    #[inline]
     fn header(&self) -> &Header {
         self.shared.control.at(0)
     }

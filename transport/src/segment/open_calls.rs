@@ -48,6 +48,7 @@ pub struct OpenCalls {
 pub struct CallSlot(u32);
 
 impl CallSlot {
+    #[inline]
     fn start(&self) -> u64 {
         FIRST + u64::from(self.0) * SLOT
     }
@@ -61,6 +62,7 @@ impl OpenCalls {
         OpenCalls { mapping, taken: AtomicU32::new(0) }
     }
 
+    #[inline]
     fn length(&self, slot: &CallSlot) -> &Le32 {
         self.mapping.at(slot.start())
     }
@@ -102,6 +104,7 @@ impl OpenCalls {
     ///
     /// # Panics
     /// If `offset` isn't a multiple of four, or the description has no room for the word.
+    #[inline]
     pub fn amend(&self, slot: &CallSlot, offset: usize, word: u32) {
         assert!(offset % 4 == 0 && offset + 4 <= OpenCalls::ROOM, "no word at {offset}");
         let place: &Le32 = self.mapping.at(slot.start() + 4 + offset as u64);
@@ -109,6 +112,7 @@ impl OpenCalls {
     }
 
     /// A thread leaves a call.
+    #[inline]
     #[allow(clippy::needless_pass_by_value)] // The slot is gone.
     pub fn leave(&self, slot: CallSlot) {
         self.length(&slot).store(0, Relaxed);

@@ -82,6 +82,7 @@ impl RankState {
     }
 
     /// The state of this number. `code` returns the code of a death.
+    #[inline]
     pub(crate) fn decode(number: u32, code: impl FnOnce() -> i32) -> Self {
         match number {
             ABSENT => Self::Absent,
@@ -97,6 +98,7 @@ impl RankState {
 
 impl StateWords {
     /// The state.
+    #[inline]
     pub fn load(&self) -> RankState {
         // Acquire pairs with the release in `mark`: what a rank wrote before it was marked is seen,
         // and so is the code.
@@ -215,16 +217,19 @@ impl NoteWords {
     }
 
     /// The number of the last note.
+    #[inline]
     pub fn calls(&self) -> u32 {
         self.calls.load(Relaxed)
     }
 
     /// Adds the rank that the writer waits for.
+    #[inline]
     pub fn wait_for(&self, rank: Option<u32>) {
         self.waits_for.store(rank.map_or(0, |rank| rank.wrapping_add(1)), Relaxed);
     }
 
     /// Counts an event while the writer waits.
+    #[inline]
     pub fn count_move(&self) {
         // Two threads at the same time may count one event. Readers only compare counts.
         self.moves.store(self.moves.load(Relaxed).wrapping_add(1), Relaxed);

@@ -52,6 +52,7 @@ impl Outbound {
     }
 
     /// Room for a frame, if there is any.
+    #[inline]
     pub(super) fn frame(&mut self, len: usize) -> Result<Option<FrameMut<'_>>, LinkError> {
         match self.sender.reserve(len) {
             Ok(Some(bytes)) => {
@@ -99,10 +100,12 @@ impl Outbound {
 }
 
 impl Publish for Outbound {
+    #[inline]
     fn publish(&mut self, bytes: &[u8]) {
         self.send(bytes).into_iter().for_each(ring_armed);
     }
 
+    #[inline]
     fn publish_answer(&mut self, bytes: &[u8]) {
         self.send(bytes).into_iter().for_each(ring_waiting);
     }
@@ -223,6 +226,7 @@ impl Inbound {
 }
 
 impl Consume for Inbound {
+    #[inline]
     fn consume(&mut self) {
         if self.receiver.release() {
             self.wake_sender();

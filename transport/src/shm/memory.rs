@@ -18,6 +18,7 @@ impl RingMapping {
         Self { mapping, bulk_len: u64::from(bulk_len) }
     }
 
+    #[inline]
     fn slot(&self, index: usize) -> *mut Slot {
         assert!(index < SLOTS as usize);
         // SAFETY: in bounds, by the assertions here and in `new`.
@@ -27,22 +28,26 @@ impl RingMapping {
 
 // SAFETY: the mapping holds all three parts, as `new` checked, and they don't overlap.
 unsafe impl Memory for RingMapping {
+    #[inline]
     fn control(&self) -> &Control {
         // SAFETY: in bounds; aligned, because mappings start on pages; only atomics. The mapping
         // outlives the borrow.
         unsafe { &*self.mapping.as_ptr().cast() }
     }
 
+    #[inline]
     fn header(&self, slot: usize) -> &Header {
         // SAFETY: in bounds and aligned, as `slot` ensures. The borrow covers only the header, not
         // the bytes beside it, and the mapping outlives the borrow.
         unsafe { &(*self.slot(slot)).header }
     }
 
+    #[inline]
     fn bulk_len(&self) -> u64 {
         self.bulk_len
     }
 
+    #[inline]
     fn bytes(&self, position: Position, _: Access) -> *mut u8 {
         match position {
             // SAFETY: in bounds, as `slot` ensures; no reference is made.

@@ -186,18 +186,22 @@ impl ShmLink {
 }
 
 impl Link for ShmLink {
+    #[inline]
     fn rank(&self) -> u32 {
         self.rank
     }
 
+    #[inline]
     fn size(&self) -> u32 {
         self.segment.size()
     }
 
+    #[inline]
     fn frame_limit(&self, _: u32) -> usize {
         self.limit
     }
 
+    #[inline]
     fn piece(&self, _: u32) -> usize {
         self.limit.min(PIECE)
     }

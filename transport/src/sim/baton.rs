@@ -65,6 +65,7 @@ impl Baton {
         Self { round, calls: (0..ranks).map(|_| Condvar::new()).collect(), limit }
     }
 
+    #[inline]
     fn round(&self) -> MutexGuard<'_, Round> {
         self.round.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,6 +131,7 @@ impl Baton {
         }
     }
 
+    #[inline]
     fn wait_for_turn<'a>(
         &'a self,
         mut round: MutexGuard<'a, Round>,

@@ -60,10 +60,12 @@ type Queues = Vec<Inbox>;
 struct Inbox(Vec<(u32, VecDeque<Vec<u8>>)>);
 
 impl Inbox {
+    #[inline]
     fn place(&self, sender: u32) -> Result<usize, usize> {
         self.0.binary_search_by_key(&sender, |(sender, _)| *sender)
     }
 
+    #[inline]
     fn push(&mut self, sender: u32, frame: Vec<u8>) {
         let at = self.place(sender).unwrap_or_else(|at| {
             self.0.insert(at, (sender, VecDeque::new()));
@@ -73,11 +75,13 @@ impl Inbox {
     }
 
     /// The number of frames from a sender.
+    #[inline]
     fn count(&self, sender: u32) -> usize {
         self.place(sender).map_or(0, |at| self.0[at].1.len())
     }
 
     /// Takes the next frame. Senders take turns, from `first` on.
+    #[inline]
     fn pop(&mut self, first: u32) -> Option<(u32, Vec<u8>)> {
         let at = self.place(first).unwrap_or_else(|at| at);
         let (before, after) = self.0.split_at_mut(at);
@@ -220,6 +224,7 @@ struct Wire {
 }
 
 impl Wire {
+    #[inline]
     fn queues(&self) -> MutexGuard<'_, Queues> {
         self.shared.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -153,6 +153,7 @@ pub(in crate::window) fn unlock_all(parts: &Parts, caller: Caller) -> Result<()>
 }
 
 /// Rule 26: a window with the hint `no_locks` isn't locked.
+#[inline]
 fn check_hint(parts: &Parts) -> Result<()> {
     match parts.info().no_locks {
         true => broken(parts, NO_LOCKS),
