@@ -120,6 +120,7 @@ static int measure(const case_t *c, double *took) {
         if (!strcmp(c->bench, local[i])) return measure_datatype(c, took);
     for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)
         if (!strcmp(c->bench, remote[i])) return ranks == 2 ? measure_rma(c, took) : unable("needs two ranks");
+    if (is_message(c->bench)) return ranks == 2 ? measure_messages(c, took) : unable("needs two ranks");
     if (!strcmp(c->bench, "memory")) {
         for (; rounds_done < c->rounds; rounds_done++)
             if (measure_memory(&took[rounds_done])) return 1;

@@ -30,6 +30,9 @@ int unable(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Whether an MPI call failed. The first failure sets `why`. */
 int wrong(int code, const char *call);
 
+/* Whether a bench is one of messages or collective calls. */
+int is_message(const char *bench);
+
 double microseconds(void);
 /* Whether to measure another round of a case that began at the time `began`. */
 int another_round(const case_t *c, double began);
@@ -50,4 +53,5 @@ static inline unsigned char pattern(MPI_Aint at, int check) { return (unsigned c
 /* Measure a case. Collective. Return 1 if the case can't be measured. Otherwise `took` has the
  * microseconds of a call, for each round. */
 int measure_rma(const case_t *c, double *took);
+int measure_messages(const case_t *c, double *took);
 int measure_datatype(const case_t *c, double *took);

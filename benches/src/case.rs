@@ -107,6 +107,36 @@ words! {
         Define = "define",
         /// Type_send of a type, and Type_recv of it at the other rank.
         TypeSend = "type_send",
+        /// A message to the other rank and one back, halved.
+        Latency = "latency",
+        /// The same, with a probe before each receive.
+        ProbeLatency = "probe_latency",
+        /// The same by isend, irecv and waits.
+        IsendLatency = "isend_latency",
+        /// [`IN_FLIGHT`] isends to as many irecvs, and an empty answer to all.
+        MessageMr = "message_mr",
+        /// A sendrecv of both ranks.
+        Sendrecv = "sendrecv",
+        /// A barrier.
+        Barrier = "barrier",
+        /// A broadcast. Each rank is the root in turn, here and in the other rooted calls.
+        Bcast = "bcast",
+        /// A sum at the root.
+        Reduce = "reduce",
+        /// A sum at both ranks.
+        Allreduce = "allreduce",
+        /// Blocks of both ranks to both.
+        Allgather = "allgather",
+        /// A block of each rank to each.
+        Alltoall = "alltoall",
+        /// Blocks of both ranks to the root.
+        Gather = "gather",
+        /// Blocks of the root to both ranks.
+        Scatter = "scatter",
+        /// A sum, of which each rank gets a block.
+        ReduceScatter = "reduce_scatter",
+        /// A sum of the ranks up to this one.
+        Scan = "scan",
         /// The machine's limit: a copy of contiguous bytes.
         Memcpy = "memcpy",
         /// The machine's limit: a copy of doubles that reverses the bytes of each.
@@ -132,7 +162,12 @@ impl Bench {
     /// Whether one synchronisation completes several operations.
     pub fn streams(self) -> bool {
         use Bench::*;
-        matches!(self, PutBw | GetBw | PutBibw | GetBibw | PutMr | GetMr)
+        matches!(self, PutBw | GetBw | PutBibw | GetBibw | PutMr | GetMr | MessageMr)
+    }
+
+    /// Whether the work is a message or a collective call, which has no window.
+    pub fn has_no_window(self) -> bool {
+        MESSAGES.contains(&self) || COLLECTIVES.contains(&self)
     }
 
     /// Whether the bench has few rounds, because each takes long or is precise enough.
@@ -198,6 +233,24 @@ words! {
         Pointer = "pointer",
     }
 }
+
+/// Benches of messages between two ranks.
+pub const MESSAGES: [Bench; 5] =
+    [Bench::Latency, Bench::ProbeLatency, Bench::IsendLatency, Bench::MessageMr, Bench::Sendrecv];
+
+/// Benches of collective calls.
+pub const COLLECTIVES: [Bench; 10] = [
+    Bench::Barrier,
+    Bench::Bcast,
+    Bench::Reduce,
+    Bench::Allreduce,
+    Bench::Allgather,
+    Bench::Alltoall,
+    Bench::Gather,
+    Bench::Scatter,
+    Bench::ReduceScatter,
+    Bench::Scan,
+];
 
 /// Operations to each synchronisation in benches of bandwidth or rate, as in OSU's benchmarks.
 pub const IN_FLIGHT: u32 = 64;

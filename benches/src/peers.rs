@@ -19,11 +19,12 @@ use crate::{Failure, limits, scratch};
 
 /// The program's sources. They are part of the command, so that it can build them without a clone
 /// of the project.
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 8] = [
     ("peer.h", include_str!("../peers/peer.h")),
     ("main.c", include_str!("../peers/main.c")),
     ("outcome.c", include_str!("../peers/outcome.c")),
     ("windows.c", include_str!("../peers/windows.c")),
+    ("messages.c", include_str!("../peers/messages.c")),
     ("types.c", include_str!("../peers/types.c")),
     ("notation.h", include_str!("../peers/notation.h")),
     ("basics.h", include_str!("../peers/basics.h")),

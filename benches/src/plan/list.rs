@@ -107,6 +107,15 @@ impl List {
                 let bytes = bytes / count;
                 Case { bench, name, bytes, datatype, count: 1, arch, route, ..plain }
             }
+            // The calls of a sum need a number.
+            bench if bench.has_no_window() && !matches!(datatype.as_str(), "d" | "i8") => return,
+            bench if bench.has_no_window() => {
+                let Case { arch, route, hosts, .. } = case;
+                match bench {
+                    Bench::Barrier => Case { bench, arch, route, hosts, ..plain },
+                    _ => Case { bench, bytes, datatype, count, arch, route, hosts, ..plain },
+                }
+            }
             Bench::FopLatency | Bench::CasLatency if datatype != "i64" => return,
             Bench::Sync if case.sync == Sync::Notify => return,
             // Only by pointer is there a flush that is local, and one without a scope.

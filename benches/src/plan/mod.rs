@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use longshore::Datatype;
 use longshore::job::Routes;
 
-use crate::case::{self, Bench, By, Case, Flavor, Sync};
+use crate::case::{self, Bench, By, COLLECTIVES, Case, Flavor, MESSAGES, Sync};
 use crate::types::{self, Named};
 use crate::{Failure, catalog, kernels};
 use list::{List, size_of};
@@ -72,6 +72,10 @@ impl std::str::FromStr for Element {
 const ALL: std::ops::RangeInclusive<u32> = 0..=22;
 /// Sizes that stand for all, where many values are combined.
 const FEW: [u64; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
+
+/// Lengths of messages and of the blocks of collective calls: on both sides of the length from
+/// which they go from memory to memory.
+const LENGTHS: [u64; 5] = [8, 1 << 10, 4 << 10, 16 << 10, 256 << 10];
 
 /// Latencies of operations that take any size.
 const LATENCIES: [Bench; 4] =
@@ -217,6 +221,8 @@ impl Choice {
             list.typed(&LATENCIES[..2], &named, &on)?;
         }
         list.typed(&[Bench::TypeSend], &named, &Case::default())?;
+        list.sized(&MESSAGES, &self.sizes(LENGTHS), &Case::default());
+        list.sized(&COLLECTIVES, &self.sizes(LENGTHS), &Case::default());
 
         // Other libraries send messages only for created windows, which they can't map.
         let message = Case { route: Routes::Message, ..created.clone() };
@@ -284,6 +290,8 @@ impl Choice {
         let created = Case { window: Flavor::Create, ..Case::default() };
         list.sized(&[Bench::Computing], &[8], &created);
         list.typed(&[Bench::PutLatency, Bench::TypeSend], &named, &Case::default())?;
+        list.sized(&MESSAGES, &sizes(), &Case::default());
+        list.sized(&COLLECTIVES, &sizes(), &Case::default());
         let message = Case { route: Routes::Message, ..created };
         list.sized(&LATENCIES, &[8], &message);
         let unlike = Case { arch: UNLIKE[0].map(str::to_owned), ..Case::default() };

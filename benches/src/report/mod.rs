@@ -287,7 +287,7 @@ fn heading(case: &Case) -> String {
         Bench::Pack | Bench::Unpack | Bench::Copy => {}
         Bench::Commit | Bench::Define => {}
         Bench::TypeSend | Bench::Launch | Bench::Memory => {}
-        bench if limits::has(*bench) => {}
+        bench if limits::has(*bench) || bench.has_no_window() => {}
         _ => {
             add(window.word());
             add(sync.word());
@@ -368,7 +368,7 @@ impl Unit {
             Bench::PutBw | Bench::GetBw | Bench::PutBibw | Bench::GetBibw => Unit::Gigabytes,
             Bench::Pack | Bench::Unpack | Bench::Copy => Unit::Gigabytes,
             Bench::Memcpy | Bench::ByteSwap => Unit::Gigabytes,
-            Bench::PutMr | Bench::GetMr => Unit::Operations,
+            Bench::PutMr | Bench::GetMr | Bench::MessageMr => Unit::Operations,
             Bench::Launch => Unit::Milliseconds,
             Bench::Memory => Unit::Megabytes,
             _ => Unit::Microseconds,

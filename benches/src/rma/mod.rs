@@ -1,4 +1,4 @@
-//! Benches of one-sided operations between two pinned ranks.
+//! Benches of one-sided operations, and of messages, between two pinned ranks.
 //!
 //! Rank 0 is the origin and rank 1 the target. In benches of both directions, each rank is both. A
 //! rank without work waits in a barrier. `benches/peers/windows.c` does the same work with MPI.
@@ -11,6 +11,7 @@ mod computing;
 mod data;
 mod layout;
 mod line;
+mod messages;
 mod operation;
 #[cfg(test)]
 mod tests;
@@ -62,6 +63,7 @@ pub fn measure(
         let outcome = match case.bench {
             Bench::Computing => pair.computing(case)?,
             Bench::TypeSend => pair.type_send(case)?,
+            bench if bench.has_no_window() => pair.message(case, validate)?,
             _ => pair.operation(case, validate)?,
         };
         if pair.me == 0 {

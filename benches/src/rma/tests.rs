@@ -5,6 +5,7 @@ use longshore::{Architecture, Epoch, Raw, Type};
 
 use super::data::Typed;
 use super::*;
+use crate::case;
 
 /// A struct of a char and a double, with a gap in between.
 const GAP: &str = "type=U1(SS:2:c/1,d/1) count=2 calls=1 rounds=1";
@@ -120,5 +121,18 @@ fn validation_finds_a_byte_in_a_gap() {
             matches!(&outcome, Err(Refusal::Invalid(why)) if why.starts_with(&wrong)),
             "{outcome:?}"
         );
+    }
+}
+
+#[test]
+fn every_message_and_collective_call_passes_validation() {
+    let native = Architecture::NATIVE;
+    for bench in case::MESSAGES.into_iter().chain(case::COLLECTIVES) {
+        for datatype in ["type=d count=3", "type=i8 count=1", "type=d count=5000"] {
+            let case = format!("bench={bench} {datatype} calls=2 rounds=1");
+            let case = case.parse::<Case>().unwrap();
+            let outcome = outcome([native, native], |pair| pair.message(&case, true));
+            assert!(outcome.as_ref().is_ok_and(|sample| sample.validated), "{case}: {outcome:?}");
+        }
     }
 }
