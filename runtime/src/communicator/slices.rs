@@ -186,7 +186,7 @@ impl Communicator {
         let (size, own) = (slices.len(), self.rank() as usize);
         let process = |rank: usize| self.group().process(rank as u32);
         let gets = |rank: usize| root.is_none_or(|root| root as usize == rank);
-        // The other ranks wait for the slice. After an error they get none, which is an error there.
+        // The other ranks wait for the slice. After an error they get none: an error there, too.
         let (mine, failed) = match result {
             Ok(mine) => (mine, None),
             Err(error) => (Bytes::default(), Some(error)),
