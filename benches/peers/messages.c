@@ -11,7 +11,8 @@ typedef struct {
     int rank, other;
     elements_t of;
     MPI_Aint bytes;    /* of a block */
-    char *data, *room; /* two blocks each */
+    MPI_Aint blocks;   /* of the data, and of the room */
+    char *data, *room; /* two blocks each, or one for each message of message_mr */
 } work_t;
 
 typedef int call_t(const work_t *w, int root);
@@ -58,8 +59,8 @@ static int message_mr(const work_t *w, int root) {
     char answer = 0;
     (void)root;
     for (int i = 0; i < IN_FLIGHT; i++) {
-        if (w->rank == 0) TRY(MPI_Isend(w->data, COUNT, 1, 0, W, &requests[i]));
-        else TRY(MPI_Irecv(w->room, COUNT, 0, 0, W, &requests[i]));
+        if (w->rank == 0) TRY(MPI_Isend(w->data + i * w->bytes, COUNT, 1, 0, W, &requests[i]));
+        else TRY(MPI_Irecv(w->room + i * w->bytes, COUNT, 0, 0, W, &requests[i]));
     }
     TRY(MPI_Waitall(IN_FLIGHT, requests, MPI_STATUSES_IGNORE));
     if (w->rank == 0) return MPI_Recv(&answer, 1, MPI_CHAR, 1, 1, W, MPI_STATUS_IGNORE);
@@ -130,7 +131,7 @@ static int anywhere(int bad) {
 /* Fills the data, and overwrites the room. */
 static void fill(const work_t *w, due_t due) {
     int sums = due == SUM || due == SUM_AT_ROOT || due == OWN_SUM;
-    for (MPI_Aint at = 0; at < 2 * w->bytes; at++) {
+    for (MPI_Aint at = 0; at < w->blocks * w->bytes; at++) {
         w->data[at] = sums && w->rank == 1 ? 0 : (char)pattern(at, w->rank);
         w->room[at] = 0;
     }
@@ -139,7 +140,7 @@ static void fill(const work_t *w, due_t due) {
 
 static int compare(const work_t *w, due_t due) {
     int all = due == BOTH || due == BOTH_AT_ROOT || due == OWN_OF_BOTH;
-    MPI_Aint checked = all ? 2 * w->bytes : w->bytes, mine = w->rank * w->bytes;
+    MPI_Aint checked = all || w->blocks > 2 ? w->blocks * w->bytes : w->bytes, mine = w->rank * w->bytes;
     if (due == NOTHING || (w->rank != 0 && (due == SUM_AT_ROOT || due == BOTH_AT_ROOT))) return 0;
     if (!strcmp(w->c->bench, "message_mr") && w->rank == 0) return 0;
     for (MPI_Aint at = 0; at < checked; at++) {
@@ -171,11 +172,12 @@ int measure_messages(const case_t *c, double *took) {
     MPI_Comm_rank(W, &w.rank);
     w.other = 1 - w.rank;
     w.bytes = w.of.size;
-    w.data = malloc(2 * w.bytes + 1), w.room = malloc(2 * w.bytes + 1);
+    call_t *call = works[at].call;
+    w.blocks = call == message_mr ? IN_FLIGHT : 2;
+    w.data = malloc(w.blocks * w.bytes + 1), w.room = malloc(w.blocks * w.bytes + 1);
     int bad = w.data && w.room ? 0 : unable("no memory");
     if (!bad && w.of.span != w.of.size) bad = unable("the type has gaps");
     if (anywhere(bad)) goto end;
-    call_t *call = works[at].call;
     int is_pingpong = works[at].messages == 2;
     fill(&w, works[at].due);
     /* The first calls show whether the library can make them, and touch the memory. */
@@ -190,8 +192,8 @@ int measure_messages(const case_t *c, double *took) {
         /* A rank that never waits measures nothing of the other one. */
         if (!is_pingpong) MPI_Barrier(W);
         took[rounds_done] = (microseconds() - start) / c->calls / works[at].messages;
+        bad = anywhere(bad);
     }
-    bad = anywhere(bad);
     if (c->validate && !bad) {
         is_checked = 1;
         fill(&w, works[at].due);

@@ -113,7 +113,7 @@ words! {
         ProbeLatency = "probe_latency",
         /// The same by isend, irecv and waits.
         IsendLatency = "isend_latency",
-        /// [`IN_FLIGHT`] isends to as many irecvs, and an empty answer to all.
+        /// [`IN_FLIGHT`] isends to as many irecvs, and a byte in answer to all.
         MessageMr = "message_mr",
         /// A sendrecv of both ranks.
         Sendrecv = "sendrecv",
