@@ -141,7 +141,7 @@ impl Communicator {
     }
 
     /// The room for a long block of a rank. If it can't be used, its error is the outcome, and the
-    /// block is received as bytes.
+    /// block is received without it.
     fn room_of(
         &self,
         rooms: Option<&Blocks>,
@@ -319,29 +319,32 @@ impl Communicator {
         let process = |rank: usize| self.group().process(rank as u32);
         let (next, before) = (process((own + 1) % size), process((own + size - 1) % size));
         let participants = self.participants(at);
-        let mut passing = long.map(|long| long.sent_to(next));
+        let mut sending = long.map(|long| long.sent_to(next));
         for step in 1..size {
             let coming = (own + size - step) % size;
             let (mut room, mut into) = (None, None);
             if let Some(found) = announced(&heard[coming]) {
                 room = self.room_of(rooms, coming, found, &mut outcomes[coming]);
-                into = Some((before, landing(room.as_ref())));
+                into = Some((before, passing(room.as_ref())));
             }
-            let is_coming = into.is_some();
-            let taken = participants.transfer(passing.take().into_iter(), into.into_iter()).await?;
-            passing = match (room, taken.into_iter().next()) {
+            let taken = participants.transfer(sending.take().into_iter(), into.into_iter()).await?;
+            sending = match (room, taken.into_iter().next()) {
                 (Some(room), _) => Some(room.sent_to(next)),
-                (None, Some(bytes)) if is_coming => Some(Sent::of(next, Arc::new(bytes))),
-                _ => None,
+                (None, bytes) => bytes.map(|bytes| Sent::of(next, Arc::new(bytes))),
             };
         }
         Ok(())
     }
 }
 
-/// Where a long block is received: its room, or bytes.
-fn landing(room: Option<&Long>) -> Landing {
+/// Where a long block is received that goes on from here: its room, or bytes.
+fn passing(room: Option<&Long>) -> Landing {
     room.map_or(Landing::Bytes, Long::landing)
+}
+
+/// Where a long block is received that ends here: its room, if there is one.
+fn landing(room: Option<&Long>) -> Landing {
+    room.map_or(Landing::Nothing, Long::landing)
 }
 
 impl Participants<'_> {
@@ -350,7 +353,7 @@ impl Participants<'_> {
     pub(super) async fn spread(&self, held: Option<Long>) -> Result<()> {
         let mut bytes = None;
         if let Some(parent) = self.parent() {
-            let into = [(parent, landing(held.as_ref()))];
+            let into = [(parent, passing(held.as_ref()))];
             let heard = self.transfer(None.into_iter(), into.into_iter()).await?;
             bytes = heard.into_iter().next().map(Arc::new);
         }

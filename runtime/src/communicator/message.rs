@@ -8,7 +8,6 @@
 
 use std::ops::Range;
 
-use shipable::reduce::Reduction;
 use shipable::{Partial, SharedProgram};
 
 use super::Communicator;
@@ -129,11 +128,7 @@ impl Communicator {
             return Ok((self.pack_sized(block, size)?, None));
         }
         let long = self.long(block)?;
-        let mut bytes = Bytes::with_room(ANNOUNCEMENT)?;
-        bytes.extend(&[ANNOUNCED])?;
-        bytes.extend(&block.all.signature(block.count)?.to_le_bytes())?;
-        bytes.extend(&long.length.to_le_bytes())?;
-        Ok((bytes, Some(long)))
+        Ok((announcement(block.all.signature(block.count)?, long.length)?, Some(long)))
     }
 
     fn long(&self, block: Block<'_>) -> Result<Long> {
@@ -143,7 +138,7 @@ impl Communicator {
     }
 
     /// Whether a block of so many bytes may be announced.
-    fn is_long(&self, size: u64) -> bool {
+    pub(super) fn is_long(&self, size: u64) -> bool {
         let is_on_one = || self.group().is_on_one(self.process().hosts());
         size > SHORT_BESIDE && (size > SHORT || is_on_one())
     }
@@ -163,8 +158,24 @@ impl Communicator {
         let first = all.datatype.program(&me.architecture)?.contiguous(all.count);
         let start = first.and_then(|first| first.checked_add_unsigned(bytes.start));
         let span = start.and_then(|start| all.span.shifted(start)).ok_or(ErrorKind::Collective)?;
-        let program = self.process().elements().in_memory::<u8>()?.program(&me.architecture)?;
-        let length = bytes.end - bytes.start;
+        self.long_of_bytes(span, bytes.end - bytes.start)
+    }
+
+    /// Some bytes of a packed stream, which is in memory. They are only read, and must stay there
+    /// while the block is in use.
+    ///
+    /// # Errors
+    /// The stream is shorter.
+    pub(super) fn long_bytes(&self, stream: &[u8], bytes: &Range<u64>) -> Result<Long> {
+        let some = stream.get(bytes.start as usize..bytes.end as usize);
+        let some = some.ok_or(ErrorKind::Collective)?;
+        let span = Span::around(some.as_ptr().cast_mut(), 0, some.len() as i64);
+        self.long_of_bytes(span, some.len() as u64)
+    }
+
+    fn long_of_bytes(&self, span: Span, length: u64) -> Result<Long> {
+        let architecture = &self.process().me().architecture;
+        let program = self.process().elements().in_memory::<u8>()?.program(architecture)?;
         Ok(Long { program, count: length, span, length })
     }
 
@@ -425,21 +436,9 @@ impl Long {
         Sent { to, length: *length, source: Source::Typed { program, count: *count, lease } }
     }
 
-    /// Its bytes on the way.
-    pub(super) fn length(&self) -> u64 {
-        self.length
-    }
-
     /// Reads the block.
     pub(super) fn read(&self, bytes: &mut [u8]) -> Result<()> {
         self.span.pack(&self.program, self.count, 0, bytes).map(drop).map_err(conversion)
-    }
-
-    /// Combines the block with as many packed elements. Returns false, and changes nothing, if
-    /// there are fewer.
-    pub(super) fn combine_into(&self, reduction: &Reduction, packed: &mut [u8]) -> bool {
-        let Long { span, length, .. } = self;
-        Span::with_bytes(packed, |packed| packed.combine_run(reduction, 0, *span, *length))
     }
 
     /// Overwrites the block.
@@ -458,6 +457,15 @@ impl Long {
         let (program, lease) = (self.program.clone(), Lease::lent(self.span));
         Landing::Agreed { program, count: self.count, lease }
     }
+}
+
+/// The announcement of data of this signature and length.
+pub(super) fn announcement(signature: u128, length: u64) -> Result<Bytes> {
+    let mut bytes = Bytes::with_room(ANNOUNCEMENT)?;
+    bytes.extend(&[ANNOUNCED])?;
+    bytes.extend(&signature.to_le_bytes())?;
+    bytes.extend(&length.to_le_bytes())?;
+    Ok(bytes)
 }
 
 /// The signature hash and the length of an announced block; `None` for other messages.

@@ -17,10 +17,10 @@ use shipable::{View, ViewMut};
 
 use super::Communicator;
 use super::calls::{Call, Ongoing};
-use super::message::{Block, HEAD, Side, announced, open, whole_length};
+use super::message::{Block, HEAD, Side, announced, announcement, open, whole_length};
 use super::operator::{Operator, UserOp};
 use super::participants::finish;
-use super::slices::Announced;
+use super::slices::{Announced, Stream, equal_slices};
 use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::job::Activity;
@@ -83,7 +83,7 @@ impl Communicator {
             if self.rank() == root as i32 { room } else { Side { what: What::InPlace, ..room } };
         // Rank 0 combines, whichever rank is the root. The order of ranks decides the bits of a sum
         // of floats.
-        let (combining, mine, failed) = self.operands(data, own, op, true);
+        let (combining, mine, failed) = self.operands(data, own, op, Slicing::Equal);
         let total = match self.combine_at_first(at, &combining, mine).await? {
             Total::Announced => {
                 let announced = combining.announced.ok_or(ErrorKind::Collective)?;
@@ -106,10 +106,10 @@ impl Communicator {
     ) -> Result<Total> {
         let participants = self.participants(at);
         let mut all_announced = announced(&mine).is_some();
-        let mut told = Vec::new();
+        let mut awaiting = Vec::new();
         let combine = |held: Bytes, heard: Bytes, bit| {
             if announced(&heard).is_some() {
-                told.push(participants.process_at(participants.position() + bit));
+                awaiting.push(participants.process_at(participants.position() + bit));
             }
             let both = self.combined(combining, &held, heard)?;
             all_announced = announced(&both).is_some();
@@ -120,9 +120,9 @@ impl Communicator {
         if let Some(parent) = participants.parent().filter(|_| all_announced) {
             all_announced = participants.exchange(None, Some(parent)).await?[..] == [1];
         }
-        if !told.is_empty() {
+        if !awaiting.is_empty() {
             let verdict = Arc::new(Bytes::copy_of(&[all_announced.into()])?);
-            let each = told.into_iter().map(|child| (child, verdict.clone()));
+            let each = awaiting.into_iter().map(|child| (child, verdict.clone()));
             participants.exchange_all(each, &[]).await?;
         }
         Ok(if all_announced { Total::Announced } else { Total::Here(total.unwrap_or_default()) })
@@ -136,9 +136,8 @@ impl Communicator {
         room: Side<'_>,
         root: Option<u32>,
     ) -> Result<()> {
-        let slices = announced.equal_slices(self.group().size() as u64);
-        let result = self.combine_slice(at, announced, &slices).await?;
-        self.spread_slices(at, result, announced, &slices, (room, root)).await
+        let result = self.combine_slice(at, announced).await?;
+        self.spread_slices(at, result, announced, (room, root)).await
     }
 
     /// Combines the elements of all ranks by an operation, and stores the result at every rank
@@ -187,7 +186,7 @@ impl Communicator {
         if self.is_inter() {
             return self.inter_allreduce(at, data, room, op).await;
         }
-        let (combining, mine, failed) = self.operands(data, room, op, true);
+        let (combining, mine, failed) = self.operands(data, room, op, Slicing::Equal);
         let combine = |held: Bytes, heard, _| self.combined(&combining, &held, heard);
         let total = self.participants(at).fold(mine, combine).await?.unwrap_or_default();
         let total = self.participants(at).broadcast(total).await?;
@@ -279,7 +278,7 @@ impl Communicator {
         inclusive: bool,
     ) -> Result<()> {
         self.intra()?;
-        let (combining, mine, failed) = self.operands(data, room, op, false);
+        let (combining, mine, failed) = self.operands(data, room, op, Slicing::None);
         let mut before: Option<Bytes> = None;
         let combine = |heard: Bytes, held: &[u8]| {
             let whole = self.combined(&combining, &heard, Bytes::copy_of(held)?)?;
@@ -391,10 +390,7 @@ impl Communicator {
         if self.is_inter() {
             return self.inter_reduce_scatter(at, data, room, ranges, op).await;
         }
-        // A rank that can't divide its operands gets its block from rank 0.
-        let all = if data.is_in_place() { room } else { data }.resolve(self);
-        let divides = all.is_ok_and(|all| self.blocks(all.count, ranges).is_ok());
-        let (combining, mine, failed) = self.operands(data, room, op, divides);
+        let (combining, mine, failed) = self.operands(data, room, op, Slicing::Of(ranges));
         let combine = |held: Bytes, heard, _| self.combined(&combining, &held, heard);
         let total = self.participants(at).fold(mine, combine).await?;
         let blocks = match (&total, &combining.all) {
@@ -410,7 +406,7 @@ impl Communicator {
         let mut block = self.participants(at).scatter(blocks).await?;
         failed.or(failed_here).map_or(Ok(()), Err)?;
         if let (Some(_), Some(found)) = (announced(&block), &combining.announced) {
-            block = self.combined_block(at, found, ranges).await?;
+            block = self.combined_block(at, &combining, found, ranges).await?;
         }
         match &combining.all {
             Some((_, count)) if data.is_in_place() => {
@@ -425,19 +421,16 @@ impl Communicator {
     async fn combined_block(
         &self,
         at: Ongoing,
+        combining: &Combining<'_>,
         announced: &Announced,
         ranges: Option<&[Range<i64>]>,
     ) -> Result<Bytes> {
-        let operands = &announced.operands;
-        let blocks = self.blocks_for(self.group(), operands.count, ranges)?;
-        let place = |elements| self.packed_size(operands, elements);
-        let slices = blocks.iter().map(|block| Ok(place(block.start)?..place(block.end)?));
-        let slices = slices.collect::<Result<Vec<_>>>()?;
-        let block = self.combine_slice(at, announced, &slices).await??;
-        let own = &blocks[self.rank() as usize];
+        let block = self.combine_slice(at, announced).await?;
+        let (datatype, count) = combining.all.as_ref().ok_or(ErrorKind::Collective)?;
+        let own = self.blocks_for(self.group(), *count, ranges)?.swap_remove(self.rank() as usize);
         let mut message = Bytes::with_room(whole_length(block.len() as u64)?)?;
         message.extend(&[0])?;
-        message.extend(&operands.signature(own.end - own.start)?.to_le_bytes())?;
+        message.extend(&datatype.repeated(own.end - own.start)?.to_le_bytes())?;
         message.extend(&block)?;
         Ok(message)
     }
@@ -471,9 +464,9 @@ impl Communicator {
         let made = |data: Side<'_>, room: Side<'_>| {
             self.ready()?;
             let own = Side { what: What::InPlace, ..data };
-            let (_, high, failed) = self.operands(own, room, op, false);
+            let (_, high, failed) = self.operands(own, room, op, Slicing::None);
             failed.map_or(Ok(()), Err)?;
-            let (combining, low, failed) = self.operands(data, room, op, false);
+            let (combining, low, failed) = self.operands(data, room, op, Slicing::None);
             failed.map_or(Ok(()), Err)?;
             let total = self.combined(&combining, &low, high)?;
             self.unpack_whole(room, &total)
@@ -488,24 +481,60 @@ impl Communicator {
         data: Side<'_>,
         room: Side<'_>,
         op: Operator<'o>,
-        may_announce: bool,
+        slicing: Slicing<'_>,
     ) -> (Combining<'o>, Bytes, Option<Error>) {
         let mut combining = Combining { by: Means::Nothing, all: None, announced: None };
         let mut pack = || {
             let operands = if data.is_in_place() { room } else { data }.resolve(self)?;
             combining.by = self.means(op, &operands)?;
             combining.all = Some((operands.datatype.clone(), operands.count));
-            let Means::Predefined(reduction) = combining.by else {
-                return self.pack_part(&operands, 0, operands.count);
-            };
-            let may_announce = || may_announce && self.are_alike();
-            let (message, long) = self.block_message(Block::of(&operands), may_announce)?;
-            combining.announced =
-                long.map(|long| Announced { operands, reduction, length: long.length() });
-            Ok(message)
+            let length = self.packed_size(&operands, operands.count)?;
+            match combining.by {
+                Means::Predefined(reduction) if slicing.may_be(self, length) => {
+                    let (message, announced) =
+                        self.announced(operands, length, reduction, slicing)?;
+                    combining.announced = Some(announced);
+                    Ok(message)
+                }
+                _ => self.pack_part(&operands, 0, operands.count),
+            }
         };
         let (bytes, failed) = self.seal(pack());
         (combining, bytes, failed)
+    }
+
+    /// The announcement of long operands of so many bytes, and what it announces.
+    fn announced(
+        &self,
+        operands: Elementwise,
+        length: u64,
+        reduction: Reduction,
+        slicing: Slicing<'_>,
+    ) -> Result<(Bytes, Announced)> {
+        let signature = operands.signature(operands.count)?;
+        let (mut named, size) = (signature, self.group().size() as u64);
+        let slices = match slicing {
+            Slicing::Of(ranges) => {
+                let blocks = self.blocks_for(self.group(), operands.count, ranges)?;
+                let place = |elements| self.packed_size(&operands, elements);
+                let slice = |block: &Range<u64>| Ok(place(block.start)?..place(block.end)?);
+                let slices = blocks.iter().map(slice).collect::<Result<Vec<_>>>()?;
+                // Ranks that divide their operands in different ways don't match.
+                for end in slices.iter().flat_map(|slice| [slice.start, slice.end]) {
+                    named = (named ^ u128::from(end))
+                        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                        .rotate_left(61);
+                }
+                slices
+            }
+            _ => equal_slices(length, reduction.element().max(1), size),
+        };
+        let operands = match self.is_run(&operands) {
+            true => Stream::Run(operands),
+            false => Stream::Packed(self.pack_bare(Block::of(&operands))?),
+        };
+        let message = announcement(named, length)?;
+        Ok((message, Announced { operands, reduction, signature, slices }))
     }
 
     /// How an operation combines the data of a call.
@@ -590,6 +619,24 @@ impl Communicator {
         };
         let blocks = self.blocks_for(self.group(), *count, ranges)?;
         blocks.into_iter().map(block).collect()
+    }
+}
+
+/// How the ranks of a call divide long operands.
+#[derive(Clone, Copy)]
+pub(super) enum Slicing<'a> {
+    /// They don't: the operands are packed.
+    None,
+    /// Into equal slices.
+    Equal,
+    /// Into the blocks that the ranks get: those of these ranges, or equal ones.
+    Of(Option<&'a [Range<i64>]>),
+}
+
+impl Slicing<'_> {
+    /// Whether operands of so many bytes are announced, and combined slice by slice.
+    fn may_be(self, communicator: &Communicator, length: u64) -> bool {
+        !matches!(self, Slicing::None) && communicator.is_long(length) && communicator.are_alike()
     }
 }
 

@@ -4,12 +4,13 @@
 //!    learn that the operands match, or get the error of one of them.
 //! 2. Each rank gets its slice of every other rank's operands, from memory to memory, and combines
 //!    them in the order of ranks.
-//! 3. The results stay where they are (reduce_scatter), or go to the rooms of all ranks
-//!    (allreduce).
+//! 3. The results stay where they are (reduce_scatter), or go to the root's room (reduce) or to
+//!    those of all ranks (allreduce).
 //!
-//! So the ranks share the work, and no operands are packed. Only ranks among which nothing is
-//! converted announce operands. One rank combines all operands of an element, so all ranks get the
-//! same bits.
+//! So the ranks share the work. Operands that aren't one run of memory are packed before they are
+//! announced, so that a rank without memory for that can still say so. Only ranks among which
+//! nothing is converted announce operands. One rank combines all operands of an element, so all
+//! ranks get the same bits.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,30 +21,25 @@ use shipable::{View, ViewMut};
 use super::Communicator;
 use super::blocks::steps;
 use super::calls::Ongoing;
-use super::message::{Block, Side};
+use super::message::{Block, Long, Side};
 use super::participants::Sent;
 use crate::bytes::Bytes;
 use crate::engine::Landing;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::origin::Elementwise;
 
 /// The operands of a rank, which it has announced, and how they are combined.
 pub(super) struct Announced {
-    pub operands: Elementwise,
+    pub operands: Stream,
     pub reduction: Reduction,
-    /// The bytes of the packed operands. They are the same at all ranks.
-    pub length: u64,
+    /// The signature of all operands.
+    pub signature: u128,
+    /// The slice of each rank: a range of the packed bytes, which are as many at all ranks.
+    pub slices: Vec<Range<u64>>,
 }
 
-impl Announced {
-    /// Slices of about equal length, one for each rank: ranges of the packed bytes.
-    pub(super) fn equal_slices(&self, ranks: u64) -> Vec<Range<u64>> {
-        equal_slices(self.length, self.reduction.element().max(1), ranks)
-    }
-}
-
-/// Slices of `length` bytes that end with whole elements.
-fn equal_slices(length: u64, element: u64, ranks: u64) -> Vec<Range<u64>> {
+/// Slices of `length` bytes that end with whole elements, and are about equal.
+pub(super) fn equal_slices(length: u64, element: u64, ranks: u64) -> Vec<Range<u64>> {
     let count = length / element;
     let (least, more) = (count / ranks, count % ranks);
     // The first ranks have one element more.
@@ -52,52 +48,18 @@ fn equal_slices(length: u64, element: u64, ranks: u64) -> Vec<Range<u64>> {
 }
 
 /// Elements as the bytes of their packed stream.
-enum Stream<'a> {
+pub(super) enum Stream {
     /// They lie in memory as they travel.
-    Run(&'a Communicator, &'a Elementwise),
+    Run(Elementwise),
     Packed(Bytes),
 }
 
-impl Stream<'_> {
-    /// A slice as the data of a message.
-    fn sent(&self, to: u32, slice: &Range<u64>) -> Result<Sent> {
+impl Stream {
+    /// A slice of the bytes.
+    fn slice(&self, communicator: &Communicator, slice: &Range<u64>) -> Result<Long> {
         match self {
-            Stream::Run(communicator, all) => Ok(communicator.long_run(all, slice)?.sent_to(to)),
-            Stream::Packed(bytes) => {
-                Ok(Sent::of(to, Arc::new(Bytes::copy_of(part(bytes, slice))?)))
-            }
-        }
-    }
-
-    /// Combines a slice with as many packed elements of another rank.
-    fn combine_into(
-        &self,
-        slice: &Range<u64>,
-        reduction: &Reduction,
-        packed: &mut Bytes,
-    ) -> Result<()> {
-        if packed.len() as u64 != slice.end - slice.start {
-            return Err(ErrorKind::Collective.into());
-        }
-        match self {
-            Stream::Run(communicator, all) => {
-                let run = communicator.long_run(all, slice)?;
-                run.combine_into(reduction, packed).then_some(()).ok_or(ErrorKind::Collective)?;
-            }
-            Stream::Packed(bytes) => combine(reduction, part(bytes, slice), packed)?,
-        }
-        Ok(())
-    }
-
-    /// A copy of a slice.
-    fn copy(&self, slice: &Range<u64>) -> Result<Bytes> {
-        match self {
-            Stream::Run(communicator, all) => {
-                let mut bytes = Bytes::stale((slice.end - slice.start) as usize)?;
-                communicator.long_run(all, slice)?.read(&mut bytes)?;
-                Ok(bytes)
-            }
-            Stream::Packed(bytes) => Bytes::copy_of(part(bytes, slice)),
+            Stream::Run(all) => communicator.long_run(all, slice),
+            Stream::Packed(bytes) => communicator.long_bytes(bytes, slice),
         }
     }
 }
@@ -111,61 +73,37 @@ fn combine(reduction: &Reduction, from: &[u8], into: &mut Bytes) -> Result<()> {
     Ok(reduction.combine(View::new(from), &mut ViewMut::new(into), elements)?)
 }
 
-/// A range of a packed stream, which is in memory.
-fn part<'a>(bytes: &'a [u8], range: &Range<u64>) -> &'a [u8] {
-    bytes.get(range.start as usize..range.end as usize).unwrap_or_default()
-}
-
 impl Communicator {
-    /// Combines this rank's slice of all ranks' operands. The outer error is one of the exchange,
-    /// the inner one is this rank's.
-    pub(super) async fn combine_slice(
-        &self,
-        at: Ongoing,
-        announced: &Announced,
-        slices: &[Range<u64>],
-    ) -> Result<Result<Bytes>> {
+    /// Combines this rank's slice of all ranks' operands.
+    pub(super) async fn combine_slice(&self, at: Ongoing, announced: &Announced) -> Result<Bytes> {
         let own = self.rank() as usize;
-        let Announced { operands, reduction, .. } = announced;
-        let stream = match self.is_run(operands) {
-            true => Stream::Run(self, operands),
-            false => Stream::Packed(self.pack_bare(Block::of(operands))?),
-        };
-        let mut parts = self.parts_of_slice(at, &stream, slices).await?;
-        let mut total = || {
-            if parts.len() == 1 {
-                return stream.copy(&slices[own]);
-            }
-            // Predefined operations commute: the lower ranks' total may come second. So this rank's
-            // operands, which must stay, are never overwritten.
-            let first = usize::from(own == 0);
-            let mut total = std::mem::take(&mut parts[first]);
-            for rank in (0..parts.len()).filter(|rank| *rank != first) {
-                match rank == own {
-                    true => stream.combine_into(&slices[own], reduction, &mut total)?,
-                    false => combine(reduction, &parts[rank], &mut total)?,
-                }
-            }
-            Ok(total)
-        };
-        Ok(total())
+        let Announced { operands, reduction, slices, .. } = announced;
+        let mut parts = self.parts_of_slice(at, announced).await?;
+        parts[own] = Bytes::stale((slices[own].end - slices[own].start) as usize)?;
+        operands.slice(self, &slices[own])?.read(&mut parts[own])?;
+        let mut parts = parts.into_iter();
+        let mut total = parts.next().unwrap_or_default();
+        // MPI_MAX and MPI_MIN of zeros and NaN depend on which operand comes first.
+        for mut part in parts {
+            combine(reduction, &total, &mut part)?;
+            total = part;
+        }
+        Ok(total)
     }
 
     /// Sends each rank its slice of this rank's operands. Returns the other ranks' parts of this
     /// rank's slice, by rank.
-    async fn parts_of_slice(
-        &self,
-        at: Ongoing,
-        operands: &Stream<'_>,
-        slices: &[Range<u64>],
-    ) -> Result<Vec<Bytes>> {
+    async fn parts_of_slice(&self, at: Ongoing, announced: &Announced) -> Result<Vec<Bytes>> {
+        let Announced { operands, slices, .. } = announced;
         let (size, own) = (slices.len(), self.rank() as usize);
         let process = |rank: usize| self.group().process(rank as u32);
         let participants = self.participants(at);
         let mut parts: Vec<Bytes> = slices.iter().map(|_| Bytes::default()).collect();
         for together in steps(own, size) {
-            let sent = together.iter().map(|&(to, _)| operands.sent(process(to), &slices[to]));
-            let sent = sent.collect::<Result<Vec<_>>>()?;
+            let slice = |&(to, _): &(usize, usize)| {
+                Ok(operands.slice(self, &slices[to])?.sent_to(process(to)))
+            };
+            let sent = together.iter().map(slice).collect::<Result<Vec<_>>>()?;
             let landings = together.iter().map(|&(_, from)| (process(from), Landing::Bytes));
             let heard = participants.transfer(sent.into_iter(), landings).await?;
             together.iter().zip(heard).for_each(|(&(_, from), part)| parts[from] = part);
@@ -178,30 +116,24 @@ impl Communicator {
     pub(super) async fn spread_slices(
         &self,
         at: Ongoing,
-        result: Result<Bytes>,
+        mine: Bytes,
         announced: &Announced,
-        slices: &[Range<u64>],
         (room, root): (Side<'_>, Option<u32>),
     ) -> Result<()> {
+        let Announced { signature, slices, .. } = announced;
         let (size, own) = (slices.len(), self.rank() as usize);
         let process = |rank: usize| self.group().process(rank as u32);
         let gets = |rank: usize| root.is_none_or(|root| root as usize == rank);
-        // The other ranks wait for the slice. After an error they get none: an error there, too.
-        let (mine, failed) = match result {
-            Ok(mine) => (mine, None),
-            Err(error) => (Bytes::default(), Some(error)),
-        };
         let mine = Arc::new(mine);
+        let length = slices.last().map_or(0, |slice| slice.end);
         let checked = || {
             let all = room.resolve(self)?;
             all.check_disjoint()?;
-            let Announced { operands, length, .. } = announced;
-            let signature = operands.signature(operands.count)?;
-            self.check_match(&all, all.count, signature, *length)?;
+            self.check_match(&all, all.count, *signature, length)?;
             Ok(all)
         };
         let (room, refused) = match gets(own).then(checked).transpose() {
-            Ok(room) => (room, None),
+            Ok(room) => (room, None::<Error>),
             Err(error) => (None, Some(error)),
         };
         let run = room.as_ref().filter(|all| self.is_run(all));
@@ -215,7 +147,12 @@ impl Communicator {
                 }
                 if gets(own) {
                     let run = run.map(|all| self.long_run(all, &slices[from])).transpose()?;
-                    landings.push((process(from), run.map_or(Landing::Bytes, |run| run.landing())));
+                    let landing = match &run {
+                        Some(run) => run.landing(),
+                        None if room.is_some() => Landing::Bytes,
+                        None => Landing::Nothing,
+                    };
+                    landings.push((process(from), landing));
                 }
             }
             let heard = participants.transfer(sent.into_iter(), landings.into_iter()).await?;
@@ -223,7 +160,7 @@ impl Communicator {
                 parts[from] = Arc::new(part);
             }
         }
-        failed.or(refused).map_or(Ok(()), Err)?;
+        refused.map_or(Ok(()), Err)?;
         let Some(room) = &room else { return Ok(()) };
         if run.is_some() {
             return self.long_run(room, &slices[own])?.write(&mine);
@@ -231,8 +168,7 @@ impl Communicator {
         parts[own] = mine;
         let mut whole = Bytes::with_room(parts.iter().map(|part| part.len()).sum())?;
         parts.iter().try_for_each(|part| whole.extend(part))?;
-        let operands = &announced.operands;
-        self.unpack_bare(Block::of(room), operands.signature(operands.count)?, &whole)
+        self.unpack_bare(Block::of(room), *signature, &whole)
     }
 }
 

@@ -464,7 +464,7 @@ impl State {
 
     /// Throws a claimed message away.
     pub(crate) fn discard_claimed(&mut self, number: u64) {
-        self.receive_claimed(number, Landing::Bytes);
+        self.receive_claimed(number, Landing::Nothing);
         self.abandon(number);
     }
 

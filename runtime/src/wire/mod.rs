@@ -206,7 +206,8 @@ const NOTIFIES: u8 = 0x40;
 ///  8  operation u64    number of a message, an operation or a lock; or id of a form; or the
 ///                      kind of a meeting's venue
 /// 16  value u64        position in a stream; or operations done; or bytes of credit; or how
-///                      to lock; or number of a meeting
+///                      to lock; or number of a meeting; or 1, if the data of an announced
+///                      message needn't be sent
 /// 24  0 u64
 /// 32  data             (More only)
 /// ```

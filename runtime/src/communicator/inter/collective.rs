@@ -9,6 +9,7 @@ use super::super::Communicator;
 use super::super::calls::Ongoing;
 use super::super::message::Side;
 use super::super::operator::Operator;
+use super::super::reduction::Slicing;
 use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::{Group, PROC_NULL};
@@ -151,7 +152,7 @@ impl Communicator {
         op: Operator<'_>,
     ) -> Result<(Bytes, Option<Error>)> {
         let nowhere = Side { what: What::InPlace, ..data };
-        let (combining, mine, failed) = self.operands(data, nowhere, op, false);
+        let (combining, mine, failed) = self.operands(data, nowhere, op, Slicing::None);
         let combine = |held: Bytes, heard, _| self.combined(&combining, &held, heard);
         let own = self.among(at, self.group(), self.rank() as u32);
         Ok((own.fold(mine, combine).await?.unwrap_or_default(), failed))

@@ -9,9 +9,9 @@
 //!   2. When a receive has matched it, the receiver clears it (`Clear`; CTS).
 //!   3. The sender sends the data (`Bulk`).
 //!
-//!   Where sender and receiver are alike and on one host, an announcement also offers the sender's
-//!   memory. The receiver lets the system copy the data from there to its own, once, and its
-//!   `Clear` says that it has them. If the system refuses, or the data aren't one run of memory as
+//!   To a like rank, an announcement also offers the sender's memory. A receiver on the same host
+//!   lets the system copy the data from there to its own, once, and its `Clear` says that it has
+//!   them. If the system refuses, or the data aren't one run of memory as
 //!   they travel, they go by frames as above.
 //!
 //! So a rank holds a bounded number of bytes that no receive has matched. Every send under way and
@@ -181,7 +181,7 @@ impl Announced {
     }
 }
 
-/// The value of a `Clear` whose receiver has the data.
+/// The value of a `Clear` whose receiver has the data, or needs none.
 const HAS_DATA: u64 = 1;
 
 struct Posted {
@@ -361,7 +361,7 @@ impl Messages {
             first = first.or(Some(message.arrival.other_call()));
             // The sender of an announced message waits until it is received.
             let received = self.next();
-            self.deliver(message, received, Landing::Bytes, peers, out);
+            self.deliver(message, received, Landing::Nothing, peers, out);
             self.abandon(received, out);
         }
         first
@@ -526,7 +526,7 @@ impl Messages {
                 let mut value = 0;
                 match receiving {
                     Ok(mut receiving) => {
-                        if self.pull(&mut receiving, offer) {
+                        if receiving.needs_nothing() || self.pull(&mut receiving, offer) {
                             self.received.insert(number, receiving.into_outcome(None));
                             value = HAS_DATA;
                         } else {

@@ -23,6 +23,8 @@ pub(crate) enum Landing {
     Agreed { program: SharedProgram, count: u64, lease: Lease },
     /// A buffer of bytes, returned in the [`Delivery`].
     Bytes,
+    /// Nowhere: the data are thrown away.
+    Nothing,
 }
 
 /// The outcome of a receive.
@@ -67,6 +69,7 @@ pub(in crate::engine) struct Receiving {
 enum Buffer {
     Typed { program: SharedProgram, count: u64, lease: Lease, partial: Partial },
     Bytes(Bytes),
+    Nothing,
 }
 
 /// The most bytes that are allocated for a message before its data arrive.
@@ -99,6 +102,7 @@ impl Receiving {
                 status.count = arrival.length as i64;
                 Buffer::Bytes(Bytes::default())
             }
+            Landing::Nothing => Buffer::Nothing,
             Landing::Agreed { program, count, lease } => {
                 if program.stream_length(count)? != arrival.length {
                     return Err(ErrorKind::Collective.into());
@@ -127,7 +131,13 @@ impl Receiving {
         match &mut self.buffer {
             Buffer::Bytes(bytes) => *bytes = message.into(),
             Buffer::Typed { .. } => self.take(0, &message),
+            Buffer::Nothing => {}
         }
+    }
+
+    /// Whether the receive needs no data.
+    pub(super) fn needs_nothing(&self) -> bool {
+        matches!(self.buffer, Buffer::Nothing)
     }
 
     /// Copies the data of an announced message from the memory that its sender offers. Returns
@@ -161,6 +171,7 @@ impl Receiving {
                 }
                 true
             }
+            Buffer::Nothing => true,
         }
     }
 
@@ -180,6 +191,7 @@ impl Receiving {
         }
         match &mut self.buffer {
             Buffer::Bytes(bytes) => self.error = bytes.extend(data).err(),
+            Buffer::Nothing => {}
             Buffer::Typed { program, count, lease, partial } => {
                 let taken = lease.span().unpack(program, *count, position, data, partial);
                 self.error = taken.map_err(conversion).err();
@@ -192,7 +204,7 @@ impl Receiving {
         let Receiving { status, signature, buffer, known, error, .. } = self;
         let bytes = match buffer {
             Buffer::Bytes(bytes) => bytes,
-            Buffer::Typed { .. } => Bytes::default(),
+            Buffer::Typed { .. } | Buffer::Nothing => Bytes::default(),
         };
         match error.or(cut) {
             Some(error) => Err(error.of_message(status.source as u32, status.tag)),
