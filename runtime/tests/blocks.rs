@@ -437,10 +437,10 @@ fn ranks_that_divide_long_operands_differently_get_an_error() {
     run(3, &unchecked, |rank| {
         let (me, world) = (rank.world().rank(), rank.world());
         let class = |outcome: longshore::Result<()>| outcome.err().map(|error| error.class());
-        let (mine, third) = (vec![1; LONG], LONG as i64 / 3);
+        let (mine, third) = (vec![1i64; LONG], LONG as i64 / 3);
         let equal = [0..third, third..2 * third, 2 * third..LONG as i64];
         let other = [third..2 * third, 0..third, 2 * third..LONG as i64];
-        let mut room = vec![0; equal[me as usize].clone().count()];
+        let mut room = vec![0i64; equal[me as usize].clone().count()];
         world.reduce_scatter(&mine, &mut room, &equal, Op::Sum).unwrap();
         let ranges = if me == 1 { &other } else { &equal };
         let got = world.reduce_scatter(&mine, &mut room, ranges, Op::Sum);
