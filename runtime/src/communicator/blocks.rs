@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::Communicator;
 use super::calls::Ongoing;
-use super::message::{Block, Blocks, Long, announced};
+use super::message::{Block, Blocks, Long, announced, parted};
 use super::participants::{Participants, Sent};
 use crate::bytes::Bytes;
 use crate::engine::Landing;
@@ -48,10 +48,7 @@ impl Communicator {
         let may_announce = !in_place && !self.is_inter();
         let (given, long, messages, failed) = self.all_blocks(given, may_announce);
         let heard = self.exchange_blocks(at, messages).await?;
-        let (rooms, refused) = match rooms {
-            Ok(rooms) => (Some(rooms), None),
-            Err(error) => (None, Some(error)),
-        };
+        let (rooms, refused) = parted(rooms);
         outcomes.resize_with(heard.len(), || Ok(()));
         let is_any = heard.iter().any(|bytes| announced(bytes).is_some());
         if is_any || long.iter().any(Option::is_some) {
@@ -105,10 +102,7 @@ impl Communicator {
         let own = self.rank() as usize;
         let (given, message, long, failed) = self.one_block(given, if in_place { own } else { 0 });
         let heard = self.participants(at).allgather(message).await?;
-        let (rooms, refused) = match rooms {
-            Ok(rooms) => (Some(rooms), None),
-            Err(error) => (None, Some(error)),
-        };
+        let (rooms, refused) = parted(rooms);
         let mut outcomes: Vec<Result<()>> = heard.iter().map(|_| Ok(())).collect();
         if heard.iter().any(|bytes| announced(bytes).is_some()) {
             self.pass_around(at, long.as_ref(), &heard, rooms.as_ref(), &mut outcomes).await?;
@@ -172,10 +166,7 @@ impl Communicator {
             participants.transfer(sent, None.into_iter()).await?;
             return failed.map_or(Ok(()), Err);
         };
-        let (rooms, refused) = match rooms() {
-            Ok(rooms) => (Some(rooms), None),
-            Err(error) => (None, Some(error)),
-        };
+        let (rooms, refused) = parted(rooms());
         let mut outcomes: Vec<Result<()>> = heard.iter().map(|_| Ok(())).collect();
         let others = (1..heard.len()).map(|step| (own + step) % heard.len());
         let coming: Vec<_> =
@@ -240,10 +231,7 @@ impl Communicator {
         room: impl FnOnce() -> Result<Blocks>,
     ) -> Result<()> {
         let message = self.participants(at).rooted(root).scatter(Vec::new()).await?;
-        let (room, refused) = match room() {
-            Ok(room) => (Some(room), None),
-            Err(error) => (None, Some(error)),
-        };
+        let (room, refused) = parted(room());
         let Some(found) = announced(&message) else {
             let room = refused.map_or(Ok(room), Err)?;
             let room = room.as_ref().and_then(|room| room.at(0)).ok_or(ErrorKind::Collective)?;

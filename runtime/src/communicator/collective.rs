@@ -14,7 +14,7 @@ use shipable::Element;
 
 use super::Communicator;
 use super::calls::{Call, Ongoing};
-use super::message::{Block, Blocks, Side, announced};
+use super::message::{Block, Blocks, Side, announced, parted};
 use super::participants::finish;
 use crate::bytes::Bytes;
 use crate::check::order::Sample;
@@ -82,10 +82,7 @@ impl Communicator {
             let room = room?;
             return self.unpack_from(&room, 0, room.count, &bytes);
         };
-        let (held, failed) = match room.and_then(|room| self.long_room(Block::of(&room), found)) {
-            Ok(held) => (Some(held), None),
-            Err(error) => (None, Some(error)),
-        };
+        let (held, failed) = parted(room.and_then(|room| self.long_room(Block::of(&room), found)));
         participants.spread(held).await?;
         failed.map_or(Ok(()), Err)
     }

@@ -274,15 +274,19 @@ impl Communicator {
     }
 
     /// Packs a block of `size` bytes.
-    fn pack_sized(&self, Block { all, first, count }: Block<'_>, size: u64) -> Result<Bytes> {
-        let (committed, representation) = (all.datatype.committed(), self.packed_representation());
+    fn pack_sized(&self, block: Block<'_>, size: u64) -> Result<Bytes> {
         let mut bytes = Bytes::stale(whole_length(size)?)?;
         bytes[0] = 0;
-        bytes[1..HEAD].copy_from_slice(&all.signature(count)?.to_le_bytes());
-        let from = all.part(first)?;
-        from.pack_to(committed, count, &mut bytes[HEAD..], &mut 0, representation)
-            .map_err(conversion)?;
+        bytes[1..HEAD].copy_from_slice(&block.all.signature(block.count)?.to_le_bytes());
+        self.pack_into(block, &mut bytes[HEAD..])?;
         Ok(bytes)
+    }
+
+    /// Packs a block into bytes, as many as it has.
+    fn pack_into(&self, Block { all, first, count }: Block<'_>, bytes: &mut [u8]) -> Result<()> {
+        let (committed, representation) = (all.datatype.committed(), self.packed_representation());
+        let from = all.part(first)?;
+        from.pack_to(committed, count, bytes, &mut 0, representation).map_err(conversion)
     }
 
     /// Bytes of `count` packed elements.
@@ -291,13 +295,11 @@ impl Communicator {
     }
 
     /// Packs a block without a header, among ranks that are alike.
-    pub(super) fn pack_bare(&self, Block { all, first, count }: Block<'_>) -> Result<Bytes> {
-        let size = self.packed_size(all, count)?;
-        let mut bytes =
-            Bytes::stale(usize::try_from(size).map_err(|_| ErrorKind::NoMemory(size))?)?;
-        let (committed, representation) = (all.datatype.committed(), self.packed_representation());
-        let from = all.part(first)?;
-        from.pack_to(committed, count, &mut bytes, &mut 0, representation).map_err(conversion)?;
+    pub(super) fn pack_bare(&self, block: Block<'_>) -> Result<Bytes> {
+        let size = self.packed_size(block.all, block.count)?;
+        let length = usize::try_from(size).map_err(|_| ErrorKind::NoMemory(size))?;
+        let mut bytes = Bytes::stale(length)?;
+        self.pack_into(block, &mut bytes)?;
         Ok(bytes)
     }
 
@@ -456,6 +458,15 @@ impl Long {
     pub(super) fn landing(&self) -> Landing {
         let (program, lease) = (self.program.clone(), Lease::lent(self.span));
         Landing::Agreed { program, count: self.count, lease }
+    }
+}
+
+/// A value and no error, or an error and no value. A rank that fails goes on with its exchanges,
+/// and returns its error then.
+pub(super) fn parted<T>(outcome: Result<T>) -> (Option<T>, Option<Error>) {
+    match outcome {
+        Ok(value) => (Some(value), None),
+        Err(error) => (None, Some(error)),
     }
 }
 

@@ -21,11 +21,11 @@ use shipable::{View, ViewMut};
 use super::Communicator;
 use super::blocks::steps;
 use super::calls::Ongoing;
-use super::message::{Block, Long, Side};
+use super::message::{Block, Long, Side, parted};
 use super::participants::Sent;
 use crate::bytes::Bytes;
 use crate::engine::Landing;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::origin::Elementwise;
 
 /// The operands of a rank, which it has announced, and how they are combined.
@@ -126,16 +126,13 @@ impl Communicator {
         let gets = |rank: usize| root.is_none_or(|root| root as usize == rank);
         let mine = Arc::new(mine);
         let length = slices.last().map_or(0, |slice| slice.end);
-        let checked = || {
+        let checked = || -> Result<_> {
             let all = room.resolve(self)?;
             all.check_disjoint()?;
             self.check_match(&all, all.count, *signature, length)?;
             Ok(all)
         };
-        let (room, refused) = match gets(own).then(checked).transpose() {
-            Ok(room) => (room, None::<Error>),
-            Err(error) => (None, Some(error)),
-        };
+        let (room, refused) = gets(own).then(checked).map_or((None, None), parted);
         let run = room.as_ref().filter(|all| self.is_run(all));
         let participants = self.participants(at);
         let mut parts: Vec<Arc<Bytes>> = slices.iter().map(|_| Arc::default()).collect();
