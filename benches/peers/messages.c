@@ -121,13 +121,6 @@ int is_message(const char *bench) {
     return 0;
 }
 
-/* Whether any rank failed. Collective. */
-static int anywhere(int bad) {
-    int all;
-    MPI_Allreduce(&bad, &all, 1, MPI_INT, MPI_MAX, W);
-    return all;
-}
-
 /* Fills the data, and overwrites the room. */
 static void fill(const work_t *w, due_t due) {
     int sums = due == SUM || due == SUM_AT_ROOT || due == OWN_SUM;

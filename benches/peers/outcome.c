@@ -25,6 +25,13 @@ int wrong(int code, const char *call) {
     return unable("%s: %.900s", call, text);
 }
 
+/* Whether any rank failed. Collective. */
+int anywhere(int bad) {
+    int all;
+    MPI_Allreduce(&bad, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return all;
+}
+
 double microseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -29,6 +29,8 @@ int unable(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define invalid(...) (is_invalid = 1, unable(__VA_ARGS__))
 /* Whether an MPI call failed. The first failure sets `why`. */
 int wrong(int code, const char *call);
+/* Whether any rank failed. Collective. */
+int anywhere(int bad);
 
 /* Whether a bench is one of messages or collective calls. */
 int is_message(const char *bench);

@@ -158,13 +158,6 @@ static int one_round(const bench_t *b, work_t *work, int calls) {
     return b->rank == 0 || b->both ? work(b, calls) : serve(b, calls);
 }
 
-/* Whether any rank failed. Collective. */
-static int anywhere(int bad) {
-    int all;
-    MPI_Allreduce(&bad, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    return all;
-}
-
 /* Allocates zeroed memory at the start of a page. */
 static char *zeros(MPI_Aint bytes) {
     enum { PAGE = 4096 };
