@@ -41,16 +41,28 @@ pub(crate) fn last(word: &AtomicU32) -> u32 {
 /// that the writer of the next count rings it.
 #[inline]
 pub(crate) fn is_reached(word: &AtomicU32, count: u32, arming: bool) -> bool {
-    let reached = |word: u32| (u32::from_le(word) >> 1).wrapping_sub(count) & COUNTS <= COUNTS / 2;
+    holds(word, |found| found.wrapping_sub(count) & COUNTS <= COUNTS / 2, arming)
+}
+
+/// Whether exactly this count is written, as [`is_reached`] does.
+#[inline]
+pub(crate) fn is_exactly(word: &AtomicU32, count: u32, arming: bool) -> bool {
+    holds(word, |found| found == count, arming)
+}
+
+/// Whether the count is one that the reader waits for.
+#[inline(always)] // The closure is part of the reader's loop.
+fn holds(word: &AtomicU32, is_awaited: impl Fn(u32) -> bool, arming: bool) -> bool {
+    let is_there = |word: u32| is_awaited(u32::from_le(word) >> 1);
     // Pairs with the swap in `set`.
     let found = word.load(Ordering::Acquire);
-    if reached(found) || !arming {
-        return reached(found);
+    if is_there(found) || !arming {
+        return is_there(found);
     }
     let asleep = found | ASLEEP.to_le();
     match word.compare_exchange(found, asleep, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => false,
-        Err(found) => reached(found),
+        Err(found) => is_there(found),
     }
 }
 
@@ -63,6 +75,7 @@ mod tests {
         let word = AtomicU32::new(0);
         assert!(!set(&word, COUNTS) && last(&word) == COUNTS);
         assert!(is_reached(&word, COUNTS, true) && is_reached(&word, COUNTS - 1, true));
+        assert!(is_exactly(&word, COUNTS, true) && !is_exactly(&word, COUNTS - 1, false));
         assert_eq!(next(COUNTS), 0);
         assert!(!is_reached(&word, 0, false) && !is_reached(&word, 0, true));
         assert_eq!(last(&word), COUNTS);

@@ -158,7 +158,7 @@ impl Communicator {
     ) -> Result<()> {
         let own = self.rank() as usize;
         let (given, message, long, failed) = self.one_block(given, if in_place { own } else { 0 });
-        let heard = self.participants(at).rooted(root).gather(&message).await?;
+        let heard = self.participants(at).rooted(root).gather(message).await?;
         let participants = self.participants(at);
         let Some(heard) = heard else {
             let to = self.group().process(root);

@@ -6,6 +6,7 @@
 mod agreement;
 mod announce;
 mod blocks;
+mod board;
 mod calls;
 mod collective;
 mod create;
@@ -15,6 +16,7 @@ mod neighbors;
 mod nonblocking;
 mod operator;
 mod participants;
+mod posts;
 mod reduction;
 mod slices;
 mod varying;
@@ -36,6 +38,7 @@ use crate::observe::At;
 use crate::process::{Meeting, Process};
 
 use agreement::Agreement;
+use board::Board;
 pub(crate) use calls::Call;
 use calls::Calls;
 pub use create::SplitType;
@@ -98,6 +101,8 @@ struct Shared {
     inter: Option<Inter>,
     /// The barrier of the ranks; made at its first use.
     meeting: OnceLock<Meeting>,
+    /// The board of the ranks, if they have one; made at its first use.
+    board: OnceLock<Option<Board>>,
     /// The representation of packed buffers, if that isn't this process's; determined at its first
     /// use.
     packed: OnceLock<Option<Architecture>>,
@@ -149,6 +154,7 @@ impl Communicator {
             rank,
             inter,
             meeting,
+            board: OnceLock::new(),
             packed,
             card,
             calls,
@@ -423,7 +429,7 @@ mod tests {
     use crate::sim::{Options, run_shared};
 
     #[test]
-    fn free_returns_the_memory_of_a_barrier() {
+    fn free_returns_the_memory_of_a_barrier_and_of_a_board() {
         let body = |rank: Rank| {
             let world = rank.world();
             let ranges = || {
@@ -435,6 +441,7 @@ mod tests {
             let make_and_free = || {
                 let dup = world.dup().unwrap();
                 dup.barrier().unwrap();
+                dup.bcast(&mut [dup.rank()], 0).unwrap();
                 dup.free().unwrap();
             };
             // The first messages between two ranks allocate memory that is never freed.
@@ -445,6 +452,8 @@ mod tests {
             let kept = world.dup().unwrap();
             kept.barrier().unwrap();
             assert_eq!(ranges(), before + 1);
+            kept.bcast(&mut [kept.rank()], 0).unwrap();
+            assert_eq!(ranges(), before + 2);
             rank.finalize().unwrap();
         };
         run_shared(3, &Options::default(), body).unwrap();

@@ -15,7 +15,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Communicator;
+use super::board::{self, Board};
 use super::calls::{Call, Ongoing};
+use super::posts::Posts;
 use crate::barrier::Barrier;
 use crate::bytes::Bytes;
 use crate::engine::{
@@ -24,11 +26,13 @@ use crate::engine::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::process::{Meeting, Process};
+use longshore_transport::Range;
 
 /// The longest encoded value that ranks exchange, in bytes.
 const MAX_VALUE: usize = 4096;
 
 /// The ranks that take part in an exchange: all of a communicator, or a group of them.
+#[derive(Clone, Copy)]
 pub(super) struct Participants<'a> {
     process: &'a Process,
     group: &'a Group,
@@ -43,6 +47,8 @@ pub(super) struct Participants<'a> {
     call: Option<(&'a Communicator, Call)>,
     /// Whether the steps wait for messages, instead of returning until they are polled again.
     waits: bool,
+    /// Whether they are all ranks of the communicator, which then may exchange by their board.
+    may_post: bool,
 }
 
 /// Runs the steps of a call that waits.
@@ -116,8 +122,28 @@ impl<'a> Participants<'a> {
         context: u32,
         tag: i32,
     ) -> Participants<'a> {
-        let (root, window, call, waits) = (0, None, None, true);
-        Participants { process, group, rank, root, context, tag, window, call, waits }
+        let (root, window, call, waits, may_post) = (0, None, None, true, false);
+        Participants { process, group, rank, root, context, tag, window, call, waits, may_post }
+    }
+
+    /// The board of the ranks, if they have one and may use it.
+    pub(super) fn board(&self) -> Result<Option<&'a Board>> {
+        match self.call.filter(|_| self.may_post) {
+            Some((communicator, _)) => communicator.board(),
+            None => Ok(None),
+        }
+    }
+
+    /// The next exchange by the board of the ranks.
+    pub(super) fn posts(&self) -> Result<Option<Posts<'a>>> {
+        let Some(((communicator, call), board)) = self.call.zip(self.board()?) else {
+            return Ok(None);
+        };
+        Posts::begin(
+            communicator,
+            board,
+            Ongoing { channel: Channel::Calls, number: self.tag, call },
+        )
     }
 
     /// The byte strings of all ranks, by rank (Bruck's algorithm).
@@ -126,6 +152,11 @@ impl<'a> Participants<'a> {
     /// 2. It sends those that are missing there to the rank `held` before it, and receives from the
     ///    rank `held` after it.
     pub(super) async fn allgather(&self, mine: Bytes) -> Result<Vec<Bytes>> {
+        if let Some(posts) = self.posts()? {
+            if let Some(all) = posts.all(&mine)? {
+                return Ok(all);
+            }
+        }
         let size = self.group.size() as u32;
         let mut all = vec![mine];
         while (all.len() as u32) < size {
@@ -205,6 +236,11 @@ impl<'a> Participants<'a> {
 
     /// Returns the root's bytes at all ranks, by a binomial tree.
     pub(super) async fn broadcast(&self, mine: Bytes) -> Result<Arc<Bytes>> {
+        if let Some(posts) = self.posts()? {
+            if let Some(found) = posts.of_root(self.root, &mine)? {
+                return Ok(Arc::new(if self.position() == 0 { mine } else { found }));
+            }
+        }
         let bytes = Arc::new(match self.parent() {
             Some(parent) => self.exchange(None, Some(parent)).await?,
             None => mine,
@@ -226,6 +262,14 @@ impl<'a> Participants<'a> {
         mine: Bytes,
         mut combine: impl FnMut(Bytes, Bytes, u32) -> Result<Bytes>,
     ) -> Result<Option<Bytes>> {
+        if let Some(posts) = self.posts()? {
+            let Some(mut all) = self.collect(&posts, mine).await? else { return Ok(None) };
+            all.rotate_left(self.root as usize);
+            let mut all = (0..).zip(all);
+            let first = all.next().map_or_else(Bytes::default, |(_, first)| first);
+            let mut rest = all;
+            return rest.try_fold(first, |held, (at, heard)| combine(held, heard, at)).map(Some);
+        }
         let mut held = mine;
         let children: Vec<_> = self.children().collect();
         for bit in children.into_iter().rev() {
@@ -240,12 +284,15 @@ impl<'a> Participants<'a> {
     }
 
     /// Returns the byte strings of all ranks at the root, by rank, and `None` at the other ranks.
-    pub(super) async fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Bytes>>> {
+    pub(super) async fn gather(&self, mine: Bytes) -> Result<Option<Vec<Bytes>>> {
+        if let Some(posts) = self.posts()? {
+            return self.collect(&posts, mine).await;
+        }
         let together = |mut held: Bytes, heard: Bytes, _| {
             held.extend(&heard)?;
             Ok(held)
         };
-        let Some(joined) = self.fold(join(&[mine])?, together).await? else { return Ok(None) };
+        let Some(joined) = self.fold(join(&[&mine])?, together).await? else { return Ok(None) };
         let mut parts =
             self.split_received(&joined, self.size() as usize, self.group.process(self.root))?;
         parts.rotate_right(self.root as usize);
@@ -254,6 +301,11 @@ impl<'a> Participants<'a> {
 
     /// Returns this rank's string of `parts`, which the root passes by rank.
     pub(super) async fn scatter(&self, mut parts: Vec<Bytes>) -> Result<Bytes> {
+        if let Some(posts) = self.posts()? {
+            if let Some(part) = posts.dealt(self.root, &mut parts)? {
+                return Ok(part);
+            }
+        }
         match self.parent() {
             // A subtree has as many positions as the lowest set bit of its root's.
             Some(parent) => {
@@ -279,6 +331,11 @@ impl<'a> Participants<'a> {
     ///    j there.
     /// 3. At the end, part j is from the rank j before this one.
     pub(super) async fn alltoall(&self, mut parts: Vec<Bytes>) -> Result<Vec<Bytes>> {
+        if let Some(posts) = self.posts()? {
+            if let Some(all) = posts.dealt_by_all(&mut parts)? {
+                return Ok(all);
+            }
+        }
         let size = self.size();
         parts.rotate_left(self.rank as usize);
         let mut bit = 1;
@@ -298,26 +355,79 @@ impl<'a> Participants<'a> {
         Ok(parts)
     }
 
-    /// Prefix combination in steps of doubling distance. `combine` gets the bytes of the ranks
-    /// before those held, then the bytes held. Its result goes to the ranks after this one, and the
-    /// last one is returned.
+    /// Prefix combination. Returns the combination of the bytes of all lower ranks, and that of
+    /// these with this rank's. Without a board, in steps of doubling distance.
     pub(super) async fn scan(
         &self,
         mine: Bytes,
-        mut combine: impl FnMut(Bytes, &[u8]) -> Result<Bytes>,
-    ) -> Result<Arc<Bytes>> {
-        let (size, mut held, mut step) = (self.size(), Arc::new(mine), 1);
+        combine: impl Fn(&[u8], Bytes) -> Result<Bytes>,
+    ) -> Result<(Option<Bytes>, Bytes)> {
+        if let Some(posts) = self.posts()? {
+            let mut before: Option<Bytes> = None;
+            for heard in self.lower(&posts, &mine).await? {
+                before = Some(match &before {
+                    Some(lower) => combine(lower, heard)?,
+                    None => heard,
+                });
+            }
+            let whole = match &before {
+                Some(before) => combine(before, mine)?,
+                None => mine,
+            };
+            return Ok((before, whole));
+        }
+        let (size, mut held, mut before, mut step) = (self.size(), Arc::new(mine), None, 1);
         while step < size {
             let to = self.rank + step;
             let sent = (to < size).then(|| (self.group.process(to), held.clone()));
             let from = self.rank.checked_sub(step).map(|from| self.group.process(from));
             let heard = self.exchange_all(sent.into_iter(), from.as_slice()).await?;
             if let Some(heard) = heard.into_iter().next() {
-                held = Arc::new(combine(heard, &held)?);
+                held = Arc::new(combine(&heard, Bytes::copy_of(&held)?)?);
+                before = Some(match before.take() {
+                    Some(nearer) => combine(&heard, nearer)?,
+                    None => heard,
+                });
             }
             step <<= 1;
         }
-        Ok(held)
+        Ok((before, Arc::into_inner(held).unwrap_or_default()))
+    }
+
+    /// The strings of all ranks at the root, by rank. A string that doesn't go by the board is sent
+    /// to the root.
+    async fn collect(&self, posts: &Posts<'_>, mine: Bytes) -> Result<Option<Vec<Bytes>>> {
+        let root = self.root;
+        if self.rank != root {
+            if !posts.for_root(root, &mine)? {
+                self.exchange(Some((self.group.process(root), mine)), None).await?;
+            }
+            return Ok(None);
+        }
+        self.or_sent(posts.at_root(&mine)?).await.map(Some)
+    }
+
+    /// The strings of all lower ranks, by rank. A string that doesn't go by the board is sent to
+    /// all higher ranks.
+    async fn lower(&self, posts: &Posts<'_>, mine: &[u8]) -> Result<Vec<Bytes>> {
+        if !posts.for_higher(mine)? {
+            let mine = Arc::new(Bytes::copy_of(mine)?);
+            let higher = (self.rank + 1..self.size()).map(|rank| self.group.process(rank));
+            self.exchange_all(higher.map(|to| (to, mine.clone())), &[]).await?;
+        }
+        self.or_sent(posts.of_lower()?).await
+    }
+
+    /// The strings of the first ranks, of which those that don't go by the board are received.
+    async fn or_sent(&self, strings: Vec<Option<Bytes>>) -> Result<Vec<Bytes>> {
+        let mut all = Vec::with_capacity(strings.len());
+        for (rank, string) in (0..).zip(strings) {
+            all.push(match string {
+                Some(string) => string,
+                None => self.exchange(None, Some(self.group.process(rank))).await?,
+            });
+        }
+        Ok(all)
     }
 
     /// Sends bytes from one rank to another. Returns them there, and an empty vector elsewhere.
@@ -443,14 +553,24 @@ impl<'a> Participants<'a> {
         self.process.note_wait(awaited);
         self.process.wait(|state, arming| {
             let outcome = poll(state);
-            if let (None, true, Some((communicator, call))) = (&outcome, arming, self.call) {
-                let other = state.misplaced(self.context, (self.tag, call.code()), from);
-                if let Some(other) = other {
-                    return Some(Err(communicator.mismatch(other)));
+            if outcome.is_none() && arming {
+                if let Some(other) = self.misplaced(state, from) {
+                    return Some(Err(other));
                 }
             }
             outcome.or_else(|| state.lost_among(self.group, self.window).map(Err))
         })
+    }
+
+    /// The error for a message, or a post on the board, that shows that its sender makes other
+    /// collective calls.
+    fn misplaced(&self, state: &State, from: Option<u32>) -> Option<Error> {
+        let (communicator, call) = self.call?;
+        let ours = (self.tag, call.code());
+        let board = communicator.shared.board.get().filter(|_| self.may_post);
+        let posted = || board?.as_ref()?.other_call(ours);
+        let other = state.misplaced(self.context, ours, from).or_else(posted)?;
+        Some(communicator.mismatch(other))
     }
 
     /// Starts to send. Returns a number for [`finish_send`](Participants::finish_send), or `None`
@@ -484,7 +604,8 @@ impl Communicator {
     /// intercommunicator are both groups together.
     pub(super) fn participants(&self, at: Ongoing) -> Participants<'_> {
         let (all, rank) = self.everyone();
-        self.among(at, all, rank)
+        let may_post = at.channel == Channel::Calls && !self.is_inter();
+        Participants { may_post, ..self.among(at, all, rank) }
     }
 
     /// Some of the ranks of a collective call, of which this one is rank `rank`.
@@ -499,6 +620,45 @@ impl Communicator {
         // The ranks of two groups give different roots.
         let call = if self.is_inter() { at.call.without_root() } else { at.call };
         Participants { call: Some((self, call)), waits: at.channel == Channel::Calls, ..some }
+    }
+
+    /// The communicator's board, which the first call makes; `None` if its ranks have none. Rank 0
+    /// allocates it and broadcasts its location to the others.
+    pub(super) fn board(&self) -> Result<Option<&Board>> {
+        if let Some(board) = self.shared.board.get() {
+            return Ok(board.as_ref());
+        }
+        let process = self.process();
+        let size = self.group().size() as u32;
+        let may_be = (2..=board::MOST).contains(&size) && self.group().is_on_one(process.hosts());
+        let board = match may_be {
+            true => self.make_board()?,
+            false => None,
+        };
+        Ok(self.shared.board.get_or_init(|| board).as_ref())
+    }
+
+    fn make_board(&self) -> Result<Option<Board>> {
+        let (process, group, rank) = (self.process(), self.group(), self.rank() as u32);
+        // Not in the name of the call: the ranks may make different ones.
+        let context = self.context(Channel::Board);
+        let participants = Participants::new(process, group, rank, context, 0);
+        let mut mine = Bytes::default();
+        if rank == 0 {
+            // Without memory for a board, the ranks go on by messages.
+            let place = process.segment().allocate(Board::bytes(group.size() as u32)).ok();
+            let place = place.map_or([0, 0], |place| [place.offset, place.len]);
+            mine = Bytes::copy_of(place.map(u64::to_le_bytes).as_flattened())?;
+        }
+        let told = finish(participants.broadcast(mine))?;
+        let unnamed = || protocol(group.process(0), "it named no place for a board");
+        let (offset, len) = told.split_first_chunk().ok_or_else(unnamed)?;
+        let len = len.first_chunk().ok_or_else(unnamed)?;
+        let place = Range { offset: u64::from_le_bytes(*offset), len: u64::from_le_bytes(*len) };
+        match place.len {
+            0 => Ok(None),
+            _ => Ok(Board::new(process.segment(), place, group, rank)?),
+        }
     }
 
     /// All ranks of this communicator, for the next announcement of a call. If it is in the name of
@@ -559,7 +719,9 @@ impl Communicator {
         let first = self.group().process(0);
         let wrong = |error: shipable::codec::CodecError| protocol(first, &error.to_string());
         let encoded = shipable::codec::encode(&memory, MAX_VALUE).map_err(wrong)?;
-        let told = finish(self.participants(self.current_call()).broadcast(encoded.into()))?;
+        // By message: a communicator that only has barriers needs no board.
+        let all = Participants { may_post: false, ..self.participants(self.current_call()) };
+        let told = finish(all.broadcast(encoded.into()))?;
         match shipable::codec::decode::<BarrierMemory>(&told, MAX_VALUE).map_err(wrong)? {
             Ok(range) => {
                 let barrier = process.barrier_at(Some(range), self.group(), self.rank() as u32);
@@ -569,13 +731,20 @@ impl Communicator {
         }
     }
 
-    /// Gives up the communicator's barrier, after all passes of this rank. The last rank to do so
-    /// frees its memory. Messages of a barrier arrive before its pass ends, so none comes later.
+    /// Gives up the communicator's barrier and board, after all calls of this rank. The last rank
+    /// to do so frees their memory. Messages of a barrier arrive before its pass ends, so none
+    /// comes later.
     pub(super) fn release_meeting(&self) -> Result<()> {
         self.process().engine().state().close_venue(self.venue());
         match self.shared.meeting.get() {
             Some(Meeting::Flags(barrier)) if barrier.leave() => {
-                Ok(self.process().segment().free(barrier.place())?)
+                self.process().segment().free(barrier.place())?;
+            }
+            _ => {}
+        }
+        match self.shared.board.get() {
+            Some(Some(board)) if board.leave() => {
+                Ok(self.process().segment().free(board.place())?)
             }
             _ => Ok(()),
         }

@@ -19,7 +19,7 @@ use super::Communicator;
 use super::calls::{Call, Ongoing};
 use super::message::{Block, HEAD, Side, announced, announcement, open, whole_length};
 use super::operator::{Operator, UserOp};
-use super::participants::finish;
+use super::participants::{Participants, finish};
 use super::slices::{Announced, Stream, equal_slices};
 use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result, excerpt};
@@ -81,19 +81,63 @@ impl Communicator {
         let root = self.root(root)?;
         let own =
             if self.rank() == root as i32 { room } else { Side { what: What::InPlace, ..room } };
-        // Rank 0 combines, whichever rank is the root. The order of ranks decides the bits of a sum
-        // of floats.
         let (combining, mine, failed) = self.operands(data, own, op, Slicing::Equal);
-        let total = match self.combine_at_first(at, &combining, mine).await? {
-            Total::Announced => {
-                let announced = combining.announced.ok_or(ErrorKind::Collective)?;
-                return self.reduce_slices(at, &announced, room, Some(root)).await;
-            }
-            Total::Here(total) => total,
-        };
-        let total = self.participants(at).pass(0, root, total).await?;
+        let total = self.total(at, &combining, mine, (op, Some(root))).await?;
+        if let Total::Announced = total {
+            let announced = combining.announced.ok_or(ErrorKind::Collective)?;
+            return self.reduce_slices(at, &announced, room, Some(root)).await;
+        }
         failed.map_or(Ok(()), Err)?;
-        if self.rank() == root as i32 { self.unpack_whole(room, &total) } else { Ok(()) }
+        match total {
+            Total::Here(total) if self.rank() == root as i32 => self.unpack_whole(room, &total),
+            _ => Ok(()),
+        }
+    }
+
+    /// Combines all ranks' operands at `root`, or at all ranks. Ranks that have announced theirs
+    /// learn whether all have.
+    ///
+    /// Predefined operations of like ranks give the same bits wherever they are computed, so each
+    /// rank of a board combines what all have posted. Otherwise rank 0 combines. The order of ranks
+    /// decides the bits of a sum of floats, whichever rank is the root.
+    async fn total(
+        &self,
+        at: Ongoing,
+        combining: &Combining<'_>,
+        mine: Bytes,
+        (op, root): (Operator<'_>, Option<u32>),
+    ) -> Result<Total> {
+        let participants = self.participants(at);
+        let posts = match self.combines_posted(&participants, op)? {
+            true => participants.posts()?,
+            false => None,
+        };
+        if let Some(posts) = posts {
+            let is_root = root.is_none_or(|root| self.rank() == root as i32);
+            let wants = is_root || announced(&mine).is_some();
+            let combine = |low: Bytes, high| self.combined(combining, &low, high);
+            let total = posts.combined(&mine, wants, combine)?;
+            return Ok(total.map_or(Total::Elsewhere, Total::of));
+        }
+        let Some(root) = root else {
+            let combine = |held: Bytes, heard, _| self.combined(combining, &held, heard);
+            let total = participants.fold(mine, combine).await?.unwrap_or_default();
+            let total = participants.broadcast(total).await?;
+            return Ok(Total::of(Arc::try_unwrap(total).or_else(|total| Bytes::copy_of(&total))?));
+        };
+        match self.combine_at_first(at, combining, mine).await? {
+            Total::Here(total) => {
+                let total = participants.pass(0, root, total).await?;
+                Ok(if self.rank() == root as i32 { Total::of(total) } else { Total::Elsewhere })
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Whether each rank that needs the combination computes it from the board.
+    fn combines_posted(&self, participants: &Participants<'_>, op: Operator<'_>) -> Result<bool> {
+        let may = op.predefined().is_some() && self.are_alike();
+        Ok(may && participants.board()?.is_some())
     }
 
     /// Combines all ranks' operands at rank 0, and lets ranks that have announced them know
@@ -187,13 +231,14 @@ impl Communicator {
             return self.inter_allreduce(at, data, room, op).await;
         }
         let (combining, mine, failed) = self.operands(data, room, op, Slicing::Equal);
-        let combine = |held: Bytes, heard, _| self.combined(&combining, &held, heard);
-        let total = self.participants(at).fold(mine, combine).await?.unwrap_or_default();
-        let total = self.participants(at).broadcast(total).await?;
+        let total = self.total(at, &combining, mine, (op, None)).await?;
         failed.map_or(Ok(()), Err)?;
-        match (announced(&total), &combining.announced) {
-            (Some(_), Some(announced)) => self.reduce_slices(at, announced, room, None).await,
-            _ => self.unpack_whole(room, &total),
+        match (total, &combining.announced) {
+            (Total::Announced, Some(announced)) => {
+                self.reduce_slices(at, announced, room, None).await
+            }
+            (Total::Here(total), _) => self.unpack_whole(room, &total),
+            _ => Err(ErrorKind::Collective.into()),
         }
     }
 
@@ -279,16 +324,8 @@ impl Communicator {
     ) -> Result<()> {
         self.intra()?;
         let (combining, mine, failed) = self.operands(data, room, op, Slicing::None);
-        let mut before: Option<Bytes> = None;
-        let combine = |heard: Bytes, held: &[u8]| {
-            let whole = self.combined(&combining, &heard, Bytes::copy_of(held)?)?;
-            before = Some(match before.take() {
-                Some(nearer) => self.combined(&combining, &heard, nearer)?,
-                None => heard,
-            });
-            Ok(whole)
-        };
-        let whole = self.participants(at).scan(mine, combine).await?;
+        let combine = |low: &[u8], high: Bytes| self.combined(&combining, low, high);
+        let (before, whole) = self.participants(at).scan(mine, combine).await?;
         failed.map_or(Ok(()), Err)?;
         match (inclusive, before) {
             (true, _) => self.unpack_whole(room, &whole),
@@ -391,7 +428,54 @@ impl Communicator {
             return self.inter_reduce_scatter(at, data, room, ranges, op).await;
         }
         let (combining, mine, failed) = self.operands(data, room, op, Slicing::Of(ranges));
-        let combine = |held: Bytes, heard, _| self.combined(&combining, &held, heard);
+        let (block, failed_here) = match self.combines_posted(&self.participants(at), op)? {
+            true => (self.total_block(at, &combining, mine, (op, ranges)).await?, None),
+            false => self.dealt_block(at, &combining, mine, ranges).await?,
+        };
+        failed.or(failed_here).map_or(Ok(()), Err)?;
+        let block = match (block, &combining.announced) {
+            (Total::Announced, Some(announced)) => {
+                self.combined_block(at, &combining, announced, ranges).await?
+            }
+            (Total::Here(block), _) => block,
+            _ => return Err(ErrorKind::Collective.into()),
+        };
+        match &combining.all {
+            Some((_, count)) if data.is_in_place() => {
+                let own = self.blocks(*count, ranges)?.swap_remove(self.rank() as usize);
+                self.unpack_first(room, own.end - own.start, &block)
+            }
+            _ => self.unpack_whole(room, &block),
+        }
+    }
+
+    /// This rank's block of the combination, which each rank computes from the board, as a message.
+    async fn total_block(
+        &self,
+        at: Ongoing,
+        combining: &Combining<'_>,
+        mine: Bytes,
+        (op, ranges): (Operator<'_>, Option<&[Range<i64>]>),
+    ) -> Result<Total> {
+        let total = self.total(at, combining, mine, (op, None)).await?;
+        match (total, &combining.all) {
+            (Total::Here(total), Some(all)) if open(&total).is_ok() => {
+                let mut blocks = self.blocks_of_total(&total, all, ranges)?;
+                Ok(Total::Here(blocks.swap_remove(self.rank() as usize)))
+            }
+            (total, _) => Ok(total),
+        }
+    }
+
+    /// This rank's block of the combination, which rank 0 computes and deals, as a message.
+    async fn dealt_block(
+        &self,
+        at: Ongoing,
+        combining: &Combining<'_>,
+        mine: Bytes,
+        ranges: Option<&[Range<i64>]>,
+    ) -> Result<(Total, Option<Error>)> {
+        let combine = |held: Bytes, heard, _| self.combined(combining, &held, heard);
         let total = self.participants(at).fold(mine, combine).await?;
         let blocks = match (&total, &combining.all) {
             (None, _) => Ok(Vec::new()),
@@ -402,19 +486,8 @@ impl Communicator {
             (Some(_), None) => Ok(Vec::new()),
             (Some(total), Some(all)) => self.blocks_of_total(total, all, ranges),
         };
-        let (blocks, failed_here) = self.seal_blocks(blocks);
-        let mut block = self.participants(at).scatter(blocks).await?;
-        failed.or(failed_here).map_or(Ok(()), Err)?;
-        if let (Some(_), Some(found)) = (announced(&block), &combining.announced) {
-            block = self.combined_block(at, &combining, found, ranges).await?;
-        }
-        match &combining.all {
-            Some((_, count)) if data.is_in_place() => {
-                let own = self.blocks(*count, ranges)?.swap_remove(self.rank() as usize);
-                self.unpack_first(room, own.end - own.start, &block)
-            }
-            _ => self.unpack_whole(room, &block),
-        }
+        let (blocks, failed) = self.seal_blocks(blocks);
+        Ok((Total::of(self.participants(at).scatter(blocks).await?), failed))
     }
 
     /// This rank's block of the combination of announced operands, as a message.
@@ -649,12 +722,20 @@ pub(super) struct Combining<'o> {
     announced: Option<Announced>,
 }
 
-/// The combination of all ranks' operands.
+/// The combination of all ranks' operands, as a rank has it.
 enum Total {
-    /// The message of rank 0, and nothing at the others.
+    /// Its message, which may be an error.
     Here(Bytes),
     /// All ranks have announced operands that match.
     Announced,
+    /// Another rank has it.
+    Elsewhere,
+}
+
+impl Total {
+    fn of(message: Bytes) -> Total {
+        if announced(&message).is_some() { Total::Announced } else { Total::Here(message) }
+    }
 }
 
 enum Means<'o> {

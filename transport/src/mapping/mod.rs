@@ -161,7 +161,8 @@ impl Mapping {
     ///
     /// # Panics
     /// If they aren't inside.
-    pub(crate) fn store(&self, offset: usize, bytes: &[u8]) {
+    #[inline]
+    pub fn store(&self, offset: usize, bytes: &[u8]) {
         assert!(offset.checked_add(bytes.len()).is_some_and(|end| end <= self.len()));
         // SAFETY: in bounds, and valid while the mapping lives. Nothing in Rust borrows the
         // mapping's bytes, so the slice is elsewhere.
@@ -175,7 +176,8 @@ impl Mapping {
     ///
     /// # Panics
     /// If they aren't inside.
-    pub(crate) fn load(&self, offset: usize, into: &mut [u8]) {
+    #[inline]
+    pub fn load(&self, offset: usize, into: &mut [u8]) {
         assert!(offset.checked_add(into.len()).is_some_and(|end| end <= self.len()));
         // SAFETY: in bounds, and valid while the mapping lives. Nothing in Rust borrows the
         // mapping's bytes, so the slice is elsewhere.

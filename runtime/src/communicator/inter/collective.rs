@@ -86,7 +86,7 @@ impl Communicator {
             0 => (Bytes::default(), None),
             _ => self.seal(self.packed_whole(data)),
         };
-        let all = self.among(at, &group, rank).gather(&mine).await?;
+        let all = self.among(at, &group, rank).gather(mine).await?;
         failed.map_or(Ok(()), Err)?;
         all.map_or(Ok(()), |all| self.unpack_blocks(room, ranges, &all[1..]))
     }

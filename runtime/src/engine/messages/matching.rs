@@ -30,9 +30,11 @@ pub(crate) enum Channel {
     /// Messages of collective calls with requests, of which several are under way at a time. They
     /// are numbered apart.
     Started,
+    /// The message that tells where the board of the communicator is.
+    Board,
 }
 
-const CHANNELS: u32 = 7;
+const CHANNELS: u32 = 8;
 
 /// A communicator's context: a number that none of its ranks uses for another communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,317 @@
+//! Exchanges of byte strings among the ranks of one host, by their [board](super::board): each rank
+//! posts its string, and reads those that it needs, without a message.
+//!
+//! All ranks of a communicator take part in each exchange, also those that post nothing or read
+//! nothing. They agree on that, since the board depends on the communicator only. A string for
+//! which the board has no room goes by message: a rank that would read it finds that there.
+//!
+//! The exchanges wait, so calls with requests don't use them.
+
+use std::ops::Range;
+
+use super::Communicator;
+use super::board::{Board, Exchange, Slot};
+use super::calls::Ongoing;
+use crate::bytes::Bytes;
+use crate::error::{ErrorKind, Result};
+
+/// An exchange under way. When dropped, this rank needs no string of it any more.
+pub(super) struct Posts<'a> {
+    communicator: &'a Communicator,
+    board: &'a Board,
+    at: Ongoing,
+    exchange: Exchange,
+}
+
+impl Drop for Posts<'_> {
+    fn drop(&mut self) {
+        self.board.end(self.exchange);
+    }
+}
+
+/// Where each of the strings that a rank posts for all ranks ends. These words come before them.
+fn ends(parts: &[Bytes]) -> Vec<u8> {
+    let end = |end: &mut u32, part: &Bytes| {
+        // Parts that are too long for the board are too many for the word, too, at most.
+        *end = end.saturating_add(u32::try_from(part.len()).unwrap_or(u32::MAX));
+        Some(*end)
+    };
+    parts.iter().scan(0, end).flat_map(u32::to_le_bytes).collect()
+}
+
+impl<'a> Posts<'a> {
+    /// Begins the next exchange of a call. `None` if the call has had too many.
+    ///
+    /// # Errors
+    /// A rank is lost.
+    pub(super) fn begin(
+        communicator: &'a Communicator,
+        board: &'a Board,
+        at: Ongoing,
+    ) -> Result<Option<Posts<'a>>> {
+        communicator.process().check_living(board.group(), None)?;
+        let exchange = board.begin(at.number);
+        Ok(exchange.map(|exchange| Posts { communicator, board, at, exchange }))
+    }
+
+    fn ranks(&self) -> Range<u32> {
+        0..self.board.size()
+    }
+
+    /// Posts a string for each rank, as [`post`](Posts::post) does.
+    fn post_parts(&self, parts: &[Bytes]) -> Result<bool> {
+        let ends = ends(parts);
+        let mut pieces = vec![&ends[..]];
+        pieces.extend(parts.iter().map(|part| &part[..]));
+        self.post(&pieces)
+    }
+
+    /// Posts the string of this rank, in pieces. Returns false if the board has no room for it, and
+    /// then says so there.
+    fn post(&self, pieces: &[&[u8]]) -> Result<bool> {
+        let has_room = self.board.has_room(pieces.iter().map(|piece| piece.len()).sum());
+        self.wait(|arming| self.board.is_free(arming), |_| None)?;
+        let code = self.at.call.code();
+        self.board.post(self.exchange, code, has_room.then_some(pieces));
+        Ok(has_room)
+    }
+
+    /// Waits until these ranks have posted; this rank isn't waited for. Returns whether the strings
+    /// of all of them are on the board.
+    ///
+    /// # Errors
+    /// RMA_SYNC if one of them made another call.
+    fn await_all(&self, ranks: Range<u32>) -> Result<bool> {
+        let own = self.board.rank();
+        let mut next = ranks.start;
+        let poll = |arming| {
+            while next < ranks.end {
+                if next != own && self.board.find(next, self.exchange, arming).is_none() {
+                    return Err(next);
+                }
+                next += 1;
+            }
+            Ok(())
+        };
+        // What a rank posted before a later post is visible with that.
+        let is_missing = |rank| self.board.find(rank, self.exchange, false).is_none();
+        let later = |rank| self.board.find_later(rank, self.exchange);
+        self.wait(poll, |rank| later(rank).filter(|_| is_missing(rank)))?;
+        let mut are_there = true;
+        for rank in ranks.filter(|rank| *rank != own) {
+            let slot = self.slot(rank)?;
+            self.check_call(slot)?;
+            are_there &= self.board.length(slot).is_some();
+        }
+        Ok(are_there)
+    }
+
+    /// Looks whether a rank has posted that doesn't in this call. If one does later,
+    /// this rank learns it in a later call.
+    ///
+    /// # Errors
+    /// RMA_SYNC if one did: it made another call.
+    fn check_silent(&self, is_silent: impl Fn(u32) -> bool) -> Result<()> {
+        let (own, mut silent) = (self.board.rank(), 0);
+        for rank in self.ranks().filter(|rank| *rank != own && is_silent(*rank)) {
+            if let Some(slot) = self.board.find(rank, self.exchange, false) {
+                self.check_call(slot)?;
+            }
+            silent |= 1 << rank;
+        }
+        self.board.note_silent(self.exchange, silent);
+        Ok(())
+    }
+
+    /// Refuses the post of a rank that made another call.
+    fn check_call(&self, slot: Slot) -> Result<()> {
+        let mismatch = |slot| Err(self.communicator.mismatch(self.board.call(slot)));
+        let (_, number, code) = self.board.call(slot);
+        if (number, code) != (self.at.number, self.at.call.code()) {
+            return mismatch(slot);
+        }
+        self.board.broke_silence(slot).map_or(Ok(()), mismatch)
+    }
+
+    /// The slot in which a rank has posted.
+    fn slot(&self, rank: u32) -> Result<Slot> {
+        let slot = self.board.find(rank, self.exchange, false);
+        slot.ok_or_else(|| ErrorKind::Collective.into())
+    }
+
+    /// The string of a rank that has posted it on the board.
+    fn string(&self, rank: u32) -> Result<Bytes> {
+        let slot = self.slot(rank)?;
+        self.take(rank, slot, 0..self.board.length(slot).unwrap_or(0))
+    }
+
+    /// The string of a rank, of which `mine` is this rank's.
+    fn string_of(&self, rank: u32, mine: &[u8]) -> Result<Bytes> {
+        if rank == self.board.rank() { Bytes::copy_of(mine) } else { self.string(rank) }
+    }
+
+    /// Whether the string of a rank goes by the board; also for this rank.
+    fn is_there(&self, rank: u32) -> Result<bool> {
+        Ok(rank == self.board.rank() || self.board.length(self.slot(rank)?).is_some())
+    }
+
+    /// The string for rank `index` of those that a rank has posted.
+    fn part(&self, rank: u32, index: u32) -> Result<Bytes> {
+        let (size, index) = (self.board.size() as usize, index as usize);
+        let slot = self.slot(rank)?;
+        let head = self.take(rank, slot, 0..4 * size)?;
+        let end = |part: usize| match part.checked_sub(1) {
+            None => 4 * size,
+            Some(part) => 4 * size + word(&head[4 * part..]) as usize,
+        };
+        self.take(rank, slot, end(index)..end(index + 1))
+    }
+
+    fn take(&self, rank: u32, slot: Slot, range: Range<usize>) -> Result<Bytes> {
+        let peer = self.board.group().process(rank);
+        let what = || "what it posted on the board is cut short".to_owned();
+        let cut = || ErrorKind::Protocol { peer, what: what() }.into();
+        self.board.take(slot, range)?.ok_or_else(cut)
+    }
+
+    /// Waits until `poll` returns no rank that it waits for. `passed` is the slot of one that has
+    /// left out this exchange.
+    fn wait(
+        &self,
+        mut poll: impl FnMut(bool) -> Result<(), u32>,
+        passed: impl Fn(u32) -> Option<Slot>,
+    ) -> Result<()> {
+        let process = self.communicator.process();
+        if process.spin(|| poll(false).is_ok()) {
+            return process.oblige();
+        }
+        process.wait(|state, arming| match poll(arming) {
+            Ok(()) => Some(Ok(())),
+            Err(rank) => {
+                if arming {
+                    self.board.note_wait(rank);
+                    if let Some(slot) = passed(rank) {
+                        return Some(Err(self.communicator.mismatch(self.board.call(slot))));
+                    }
+                    let ours = (self.at.number, self.at.call.code());
+                    let context = self.communicator.context(self.at.channel);
+                    if let Some(other) = state.misplaced(context, ours, None) {
+                        return Some(Err(self.communicator.mismatch(other)));
+                    }
+                }
+                state.lost_among(self.board.group(), None).map(Err)
+            }
+        })
+    }
+}
+
+/// The exchanges that collective algorithms need. Each of them posts this rank's string, and returns
+/// those of others.
+impl Posts<'_> {
+    /// The strings of all ranks, by rank; `None` if one of them doesn't go by the board.
+    pub(super) fn all(&self, mine: &[u8]) -> Result<Option<Vec<Bytes>>> {
+        if !self.post(&[mine])? || !self.await_all(self.ranks())? {
+            return Ok(None);
+        }
+        self.ranks().map(|rank| self.string_of(rank, mine)).collect::<Result<_>>().map(Some)
+    }
+
+    /// The root's string at the other ranks, and nothing there; `None` if it doesn't go by the
+    /// board.
+    pub(super) fn of_root(&self, root: u32, mine: &[u8]) -> Result<Option<Bytes>> {
+        let found = match self.board.rank() == root {
+            true => self.post(&[mine])?.then(Bytes::default),
+            false if self.await_all(root..root + 1)? => Some(self.string_of(root, mine)?),
+            false => None,
+        };
+        self.check_silent(|rank| rank != root)?;
+        Ok(found)
+    }
+
+    /// This rank's string of those that the root posts; `None` if they don't go by the board.
+    pub(super) fn dealt(&self, root: u32, parts: &mut [Bytes]) -> Result<Option<Bytes>> {
+        let own = self.board.rank();
+        let found = match own == root {
+            true if self.post_parts(parts)? => parts.get_mut(own as usize).map(std::mem::take),
+            true => None,
+            false if self.await_all(root..root + 1)? => Some(self.part(root, own)?),
+            false => None,
+        };
+        self.check_silent(|rank| rank != root)?;
+        Ok(found)
+    }
+
+    /// The string for this rank of those that each rank posts, by rank; `None` if they don't go by
+    /// the board.
+    pub(super) fn dealt_by_all(&self, parts: &mut [Bytes]) -> Result<Option<Vec<Bytes>>> {
+        let own = self.board.rank();
+        if !self.post_parts(parts)? || !self.await_all(self.ranks())? {
+            return Ok(None);
+        }
+        let part = |rank| match parts.get_mut(rank as usize).filter(|_| rank == own) {
+            Some(mine) => Ok(std::mem::take(mine)),
+            None => self.part(rank, own),
+        };
+        self.ranks().map(part).collect::<Result<_>>().map(Some)
+    }
+
+    /// The strings of all ranks at the root, by rank; `None` for one that doesn't go by the board.
+    pub(super) fn at_root(&self, mine: &[u8]) -> Result<Vec<Option<Bytes>>> {
+        self.of_some(self.ranks(), mine)
+    }
+
+    /// Posts this rank's string for the root. Returns false if it doesn't go by the board.
+    pub(super) fn for_root(&self, root: u32, mine: &[u8]) -> Result<bool> {
+        let is_there = self.post(&[mine])?;
+        self.check_silent(|rank| rank == root)?;
+        Ok(is_there)
+    }
+
+    /// Posts this rank's string for the higher ranks. Returns false if it doesn't go by the board.
+    pub(super) fn for_higher(&self, mine: &[u8]) -> Result<bool> {
+        self.post(&[mine])
+    }
+
+    /// The strings of the lower ranks, by rank; `None` for one that doesn't go by the board.
+    pub(super) fn of_lower(&self) -> Result<Vec<Option<Bytes>>> {
+        self.of_some(0..self.board.rank(), &[])
+    }
+
+    fn of_some(&self, ranks: Range<u32>, mine: &[u8]) -> Result<Vec<Option<Bytes>>> {
+        self.await_all(ranks.clone())?;
+        let string = |rank| match self.is_there(rank)? {
+            true => self.string_of(rank, mine).map(Some),
+            false => Ok(None),
+        };
+        ranks.map(string).collect()
+    }
+
+    /// Combines the strings of all ranks in the order of ranks, at a rank that `wants` the result.
+    ///
+    /// # Errors
+    /// INTERN for a string that doesn't go by the board.
+    pub(super) fn combined(
+        &self,
+        mine: &[u8],
+        wants: bool,
+        mut combine: impl FnMut(Bytes, Bytes) -> Result<Bytes>,
+    ) -> Result<Option<Bytes>> {
+        let is_there = self.post(&[mine])?;
+        if !wants {
+            return Ok(None);
+        }
+        if !self.await_all(self.ranks())? || !is_there {
+            return Err(ErrorKind::Collective.into());
+        }
+        let mut total = self.string_of(0, mine)?;
+        for rank in 1..self.board.size() {
+            total = combine(total, self.string_of(rank, mine)?)?;
+        }
+        Ok(Some(total))
+    }
+}
+
+/// The little-endian word at the beginning of bytes.
+fn word(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |word| u32::from_le_bytes(*word))
+}
