@@ -28,13 +28,26 @@ const MOST: usize = 64 << 20;
 /// The time after which unused memory is freed.
 const REST: Duration = Duration::from_secs(1);
 
+/// Bytes of the longest string that needs no memory of its own: a message of a collective call on
+/// few elements.
+const SHORT: usize = 56;
+
 /// A string of bytes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Bytes {
-    /// The memory. Its length is the part that has ever been written.
+    /// A string that needs no memory of its own.
+    short: [u8; SHORT],
+    /// The memory of other strings. Its length is the part that has ever been written.
     room: Vec<u8>,
     /// The length of the string.
     len: usize,
+}
+
+impl Default for Bytes {
+    #[inline]
+    fn default() -> Bytes {
+        Bytes { short: [0; SHORT], room: Vec::new(), len: 0 }
+    }
 }
 
 impl Bytes {
@@ -42,7 +55,13 @@ impl Bytes {
     ///
     /// # Errors
     /// NO_MEM if there isn't enough memory.
+    #[inline]
     pub(crate) fn with_room(len: usize) -> Result<Bytes, Error> {
+        if len <= SHORT { Ok(Bytes::default()) } else { Bytes::with_memory(len) }
+    }
+
+    /// An empty string with memory for `len` bytes.
+    fn with_memory(len: usize) -> Result<Bytes, Error> {
         let room = match Class::of(len) {
             None => exactly(len)?,
             Some(class) => match class.take() {
@@ -50,7 +69,19 @@ impl Bytes {
                 None => exactly(class.capacity())?,
             },
         };
-        Ok(Bytes { room, len: 0 })
+        Ok(Bytes { room, ..Bytes::default() })
+    }
+
+    /// Whether the string needs no memory of its own.
+    #[inline]
+    fn is_short(&self) -> bool {
+        self.room.capacity() == 0
+    }
+
+    /// The bytes that the string has room for.
+    #[inline]
+    fn capacity(&self) -> usize {
+        if self.is_short() { SHORT } else { self.room.capacity() }
     }
 
     /// A string of `len` bytes, which the caller overwrites: they are those of earlier strings.
@@ -91,7 +122,7 @@ impl Bytes {
         self.make_room(len)?;
         let start = self.len;
         self.len += len;
-        if self.room.len() < self.len {
+        if !self.is_short() && self.room.len() < self.len {
             self.room.resize(self.len, 0);
         }
         Ok(&mut self[start..])
@@ -100,7 +131,7 @@ impl Bytes {
     /// Makes room for `more` bytes behind the string.
     fn make_room(&mut self, more: usize) -> Result<(), Error> {
         let len = self.len.saturating_add(more);
-        if self.room.capacity() < len {
+        if self.capacity() < len {
             // At least twice as much each time, so that many short pieces aren't copied often.
             let mut longer =
                 Bytes::with_room(len.max(2 * self.room.capacity().saturating_sub(HEAD)))?;
@@ -112,9 +143,13 @@ impl Bytes {
 
     /// Appends bytes for which there is room.
     fn append(&mut self, bytes: &[u8]) {
-        let (over, new) = bytes.split_at(bytes.len().min(self.room.len() - self.len));
-        self.room[self.len..][..over.len()].copy_from_slice(over);
-        self.room.extend_from_slice(new);
+        if self.is_short() {
+            self.short[self.len..][..bytes.len()].copy_from_slice(bytes);
+        } else {
+            let (over, new) = bytes.split_at(bytes.len().min(self.room.len() - self.len));
+            self.room[self.len..][..over.len()].copy_from_slice(over);
+            self.room.extend_from_slice(new);
+        }
         self.len += bytes.len();
     }
 }
@@ -122,14 +157,18 @@ impl Bytes {
 impl Deref for Bytes {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
-        &self.room[..self.len]
+        let room = if self.is_short() { &self.short[..] } else { &self.room };
+        &room[..self.len]
     }
 }
 
 impl DerefMut for Bytes {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.room[..self.len]
+        let room = if self.is_short() { &mut self.short[..] } else { &mut self.room };
+        &mut room[..self.len]
     }
 }
 
@@ -142,7 +181,7 @@ impl AsRef<[u8]> for Bytes {
 impl From<Vec<u8>> for Bytes {
     fn from(room: Vec<u8>) -> Bytes {
         let len = room.len();
-        Bytes { room, len }
+        Bytes { room, len, ..Bytes::default() }
     }
 }
 
@@ -153,7 +192,17 @@ impl From<Cow<'_, [u8]>> for Bytes {
 }
 
 impl Drop for Bytes {
+    #[inline]
     fn drop(&mut self) {
+        if !self.is_short() {
+            self.keep();
+        }
+    }
+}
+
+impl Bytes {
+    /// Keeps the memory for later strings.
+    fn keep(&mut self) {
         if let Some(class) = Class::of(self.room.capacity()) {
             if class.capacity() == self.room.capacity() {
                 class.give(std::mem::take(&mut self.room));

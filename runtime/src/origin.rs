@@ -208,7 +208,7 @@ impl What<'_> {
                     return Err(process.me().emulated().into());
                 }
                 let count = u64::try_from(count).map_err(|_| ErrorKind::Count(count))?;
-                let span = memory.shifted(at).ok_or(ErrorKind::Displacement(at))?;
+                let span = memory.shifted(at).ok_or_else(|| ErrorKind::Displacement(at))?;
                 (datatype.compiled().clone(), count, span)
             }
         };

@@ -124,25 +124,6 @@ impl Communicator {
         });
         packed.as_ref()
     }
-
-    /// Whether nothing is converted between the members.
-    pub(crate) fn are_alike(&self) -> bool {
-        let own = self.process().me().architecture;
-        let mut engine = self.process().engine();
-        let state = engine.state();
-        self.everyone().0.processes().iter().all(|&member| {
-            let known = state.representation(member);
-            known.is_some_and(|(other, _)| other.same_representation(&own))
-        })
-    }
-
-    /// Whether collective data of equal length match without equal signatures: all members let
-    /// them, and nothing is converted between them.
-    pub(crate) fn matches_by_length(&self) -> bool {
-        let mut engine = self.process().engine();
-        let state = engine.state();
-        self.everyone().0.processes().iter().all(|&member| state.matches_by_length(member))
-    }
 }
 
 /// The representation of packed buffers for members of these architectures; `None` without members.

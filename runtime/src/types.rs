@@ -14,6 +14,8 @@ use shipable::{
     Signature, Tag,
 };
 
+use shipable::reduce::{Op, Reduction};
+
 use crate::dropped::Dropped;
 use crate::error::{Error, ErrorKind, Result, excerpt, type_text};
 use crate::object::{Cacheable, Card, Names, attributes, sealed};
@@ -82,6 +84,9 @@ pub(crate) struct Compiled {
     elsewhere: Elsewhere,
     /// The common predefined type of all items, if there is one; determined at its first use.
     leaf: OnceLock<Option<Leaf>>,
+    /// How predefined operations combine its items in this rank's memory, in the order of the
+    /// operations; determined at their first use.
+    reductions: OnceLock<Box<[OnceLock<Reduction>; Op::ALL.len()]>>,
 }
 
 /// Bounds in other representations, computed at their first use.
@@ -156,12 +161,28 @@ impl Compiled {
             element: element.map_or_else(|| element_of(datatype), |rust| rust.id),
             elsewhere: Elsewhere::default(),
             leaf: OnceLock::new(),
+            reductions: OnceLock::new(),
         }))
     }
 
     /// The common predefined type of all items, if there is one.
     pub(crate) fn single_leaf(&self) -> Option<Leaf> {
         *self.leaf.get_or_init(|| self.form().single_leaf())
+    }
+
+    /// How an operation combines items in this rank's memory, which are all of one predefined type.
+    ///
+    /// # Errors
+    /// OP for an operation that isn't defined on the type.
+    pub(crate) fn reduction(&self, op: Op, leaf: Leaf) -> Result<Reduction> {
+        let all =
+            self.reductions.get_or_init(|| Box::new([const { OnceLock::new() }; Op::ALL.len()]));
+        let known = &all[usize::from(op.wire()) - 1];
+        if let Some(reduction) = known.get() {
+            return Ok(*reduction);
+        }
+        let reduction = Reduction::new(op, leaf, self.committed.architecture())?;
+        Ok(*known.get_or_init(|| reduction))
     }
 
     pub(crate) fn datatype(&self) -> &Datatype {

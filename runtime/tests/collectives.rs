@@ -8,7 +8,8 @@ use std::ops::Range;
 use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    Architecture, Class, Communicator, Datatype, Destination, IN_PLACE, Op, Origin, Rank, UserOp,
+    Architecture, Class, Communicator, Datatype, Destination, IN_PLACE, Op, Operator, Origin, Rank,
+    UserOp,
 };
 
 use support::crowd;
@@ -167,6 +168,85 @@ fn operations_of_the_program_combine_in_the_order_of_ranks() {
         let error = world.allreduce(&[1.5], &mut [0.0], &op).unwrap_err();
         assert_eq!(error.class(), Class::Op);
         assert!(error.to_string().contains("elements of [i64; 2]"), "{error}");
+    });
+}
+
+/// Ranks of one host exchange strings by a board, in which the longest have no room.
+#[test]
+fn data_of_any_length_reach_the_ranks_that_need_them() {
+    /// Elements that fill the room of 2 to 9 ranks, are just too many for it, and others.
+    const LENGTHS: [usize; 9] = [0, 1, 510, 515, 520, 1035, 1045, 2090, 5000];
+    everywhere(|_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let last = size - 1;
+        let value =
+            |from: i32, to: i32, at: usize| i64::from(from) << 40 | i64::from(to) << 30 | at as i64;
+        let add = UserOp::new(|low: &[i64], high: &mut [i64]| {
+            low.iter().zip(high).for_each(|(low, high)| *high += low);
+        });
+        for length in LENGTHS {
+            let block = |from, to| (0..length).map(move |at| value(from, to, at));
+            let mine = Vec::from_iter(block(me, 0));
+            let all = Vec::from_iter((0..size).flat_map(|from| block(from, 0)));
+            let sum = |ranks: Range<i32>| {
+                let at = |at| ranks.clone().map(|from| value(from, 0, at)).sum::<i64>();
+                Vec::from_iter((0..length).map(at))
+            };
+            let mut room = if me == last { mine.clone() } else { vec![-1; length] };
+            world.bcast(&mut room, last).unwrap();
+            assert!(room.iter().copied().eq(block(last, 0)), "bcast of {length}");
+            let mut room = vec![-1; all.len()];
+            world.allgather_into(&mine, &mut room).unwrap();
+            assert!(room == all, "allgather of {length}");
+            let mut room = vec![-1; if me == last { all.len() } else { 0 }];
+            world.gather(&mine, &mut room, last).unwrap();
+            assert!(me != last || room == all, "gather of {length}");
+            let given = Vec::from_iter((0..size).flat_map(|to| block(me, to)));
+            let mut room = vec![-1; length];
+            let dealt = if me == last { &given[..] } else { &[] };
+            world.scatter(dealt, &mut room, last).unwrap();
+            assert!(room.iter().copied().eq(block(last, me)), "scatter of {length}");
+            let mut room = vec![-1; all.len()];
+            world.alltoall(&given, &mut room).unwrap();
+            let due = (0..size).flat_map(|from| block(from, me));
+            assert!(room.into_iter().eq(due), "alltoall of {length}");
+            for op in [Operator::from(Op::Sum), Operator::from(&add)] {
+                let mut room = vec![-1; length];
+                world.reduce(&mine, &mut room, op, last).unwrap();
+                assert!(me != last || room == sum(0..size), "reduce of {length} by {op:?}");
+                world.allreduce(&mine, &mut room, op).unwrap();
+                assert!(room == sum(0..size), "allreduce of {length} by {op:?}");
+                world.scan(&mine, &mut room, op).unwrap();
+                assert!(room == sum(0..me + 1), "scan of {length} by {op:?}");
+                room.fill(-1);
+                world.exscan(&mine, &mut room, op).unwrap();
+                assert!(me == 0 || room == sum(0..me), "exscan of {length} by {op:?}");
+            }
+        }
+    });
+}
+
+/// A board has room for two strings of a rank. Ranks that others don't wait for go ahead.
+#[test]
+fn ranks_that_go_ahead_overwrite_nothing() {
+    everywhere(|_, world| {
+        let (me, size) = (world.rank(), world.size());
+        for round in 0..50 {
+            let root = if round < 20 { 0 } else { (round / 3) % size };
+            let mut value = [if me == root { round } else { -1 }; 3];
+            world.bcast(&mut value, root).unwrap();
+            assert_eq!(value, [round; 3]);
+            let mut sum = [0];
+            world.reduce(&[me + round], &mut sum, Op::Sum, root).unwrap();
+            let due = (0..size).map(|rank| rank + round).sum::<i32>();
+            assert!(me != root || sum == [due]);
+            let mut before = [-1];
+            world.exscan(&[round], &mut before, Op::Sum).unwrap();
+            assert_eq!(before, [if me == 0 { -1 } else { me * round }]);
+            if round % 7 == 0 {
+                world.barrier().unwrap();
+            }
+        }
     });
 }
 

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use longshore::shipable::Basic;
 use longshore::{Class, SharedOperator, UserOp};
@@ -57,8 +57,10 @@ impl Object for Op {
     const NULL: Handle = c::OP_NULL;
 
     fn predefined(handle: Handle) -> Option<Arc<Op>> {
+        static MADE: [OnceLock<Arc<Op>>; 32] = [const { OnceLock::new() }; 32];
         let op = predefined(handle)?;
-        Some(Arc::new(Op::Predefined(op)))
+        let made = MADE.get(handle.number().wrapping_sub(c::OP_NULL.number()))?;
+        Some(made.get_or_init(|| Arc::new(Op::Predefined(op))).clone())
     }
 }
 

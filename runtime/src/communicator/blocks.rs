@@ -121,7 +121,7 @@ impl Communicator {
         which: usize,
     ) -> (Option<Blocks>, Bytes, Option<Long>, Option<Error>) {
         let made = given.and_then(|given| {
-            let block = given.at(which).ok_or(ErrorKind::Collective)?;
+            let block = given.at(which).ok_or_else(|| ErrorKind::Collective)?;
             let (message, long) = self.block_message(block, || self.are_alike())?;
             Ok((given, message, long))
         });
@@ -213,7 +213,7 @@ impl Communicator {
             return Ok(());
         }
         let (room, given) = (room()?, given.as_ref().and_then(|given| given.at(own)));
-        let room = room.at(0).ok_or(ErrorKind::Collective)?;
+        let room = room.at(0).ok_or_else(|| ErrorKind::Collective)?;
         match (announced(&message), given) {
             (Some(found), Some(given)) => {
                 self.long_room(room, found)?;
@@ -234,7 +234,8 @@ impl Communicator {
         let (room, refused) = parted(room());
         let Some(found) = announced(&message) else {
             let room = refused.map_or(Ok(room), Err)?;
-            let room = room.as_ref().and_then(|room| room.at(0)).ok_or(ErrorKind::Collective)?;
+            let room =
+                room.as_ref().and_then(|room| room.at(0)).ok_or_else(|| ErrorKind::Collective)?;
             return self.unpack_block(room, &message);
         };
         let mut outcome = Ok(());

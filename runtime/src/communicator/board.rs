@@ -77,6 +77,8 @@ pub(super) struct Board {
     next: AtomicUsize,
     /// What is in the slots of this rank.
     own: [Posted; 2],
+    /// The place of each rank's slot that this one has found last.
+    found: Box<[AtomicUsize]>,
     /// The last exchange in which ranks don't post, and the bits of those of which this rank hasn't
     /// learned that they didn't.
     silent: (AtomicU32, AtomicU32),
@@ -118,7 +120,20 @@ impl Board {
         let free = || Posted { exchange: AtomicU32::new(0), done: AtomicU32::new(u32::MAX) };
         let (next, own) = (AtomicUsize::new(0), [free(), free()]);
         let (last, silent) = Default::default();
-        Ok(Some(Board { memory, place, segment, group, rank, size, last, next, own, silent }))
+        let found = (0..size).map(|_| AtomicUsize::new(0)).collect();
+        Ok(Some(Board {
+            memory,
+            place,
+            segment,
+            group,
+            rank,
+            size,
+            last,
+            next,
+            own,
+            found,
+            silent,
+        }))
     }
 
     /// The memory of the board in the segment.
@@ -230,10 +245,17 @@ impl Board {
                         own.done.store(done, Ordering::Relaxed);
                     }
                 }
+                self.found[rank as usize].store(slot, Ordering::Relaxed);
                 return Some(Slot { rank, at: slot });
             }
         }
         None
+    }
+
+    /// The slot of a rank that was found before in this exchange.
+    #[inline]
+    pub(super) fn found(&self, rank: u32) -> Slot {
+        Slot { rank, at: self.found[rank as usize].load(Ordering::Relaxed) }
     }
 
     /// The slot in which a rank has posted after an exchange in which it hasn't.
@@ -277,6 +299,13 @@ impl Board {
             is_of_number.then(|| self.call(Slot { rank, at }))
         });
         posts.find(|found| found.1 == number && ![0, code].contains(&found.2))
+    }
+
+    /// Whether a rank has posted in the call of this number and code.
+    #[inline]
+    pub(super) fn is_in_call(&self, slot: Slot, number: i32, code: u128) -> bool {
+        let mut at = (slot.at + CODE..).step_by(4).zip(words(code));
+        self.read(slot.at + NUMBER) == number as u32 && at.all(|(at, word)| self.read(at) == word)
     }
 
     /// The sender, number and code of the call in which a rank has posted.
@@ -358,6 +387,13 @@ impl Board {
 pub(super) struct Slot {
     rank: u32,
     at: usize,
+}
+
+impl Slot {
+    /// The rank that has posted there.
+    pub(super) fn rank(self) -> u32 {
+        self.rank
+    }
 }
 
 /// Bytes of the longest string: one for each rank, of as many as eight.

@@ -17,7 +17,8 @@ use crate::error::{Error, ErrorKind, Result};
 /// A collective call, with the arguments that all ranks give alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
-    name: &'static str,
+    /// Its place in [`NAMES`].
+    name: u8,
     root: Option<i32>,
     op: Option<Op>,
 }
@@ -56,9 +57,26 @@ const NAMES: [&str; 30] = [
     "intercomm_merge",
 ];
 
+/// Whether two names are equal.
+const fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
 impl Call {
-    pub(crate) const fn new(name: &'static str) -> Call {
-        Call { name, root: None, op: None }
+    /// The call of a name in [`NAMES`]. Made in a constant where programs make the call often.
+    ///
+    /// # Panics
+    /// For another name.
+    pub(crate) const fn new(name: &str) -> Call {
+        let mut at = 0;
+        while !is_equal(NAMES[at].as_bytes(), name.as_bytes()) {
+            at += 1;
+        }
+        Call { name: at as u8, root: None, op: None }
     }
 
     pub(super) fn with_root(self, root: i32) -> Call {
@@ -81,20 +99,20 @@ impl Call {
     }
 
     pub(super) fn name(&self) -> &'static str {
-        self.name
+        NAMES[usize::from(self.name)]
     }
 
     /// The number that stands for the call in a message; never 0.
     pub(super) fn code(self) -> u128 {
-        let name = NAMES.iter().position(|name| *name == self.name).unwrap_or(NAMES.len());
         let op = self.op.map_or(0, |op| 1 + u128::from(op.wire()));
         let root = self.root.map_or(0, |root| (1 << 32) | u128::from(root as u32));
-        (1 + name as u128) | (op << 16) | (root << 32)
+        (1 + u128::from(self.name)) | (op << 16) | (root << 32)
     }
 
     /// The call of this code; `None` if it is none of this version's.
     fn of_code(code: u128) -> Option<Call> {
-        let name = NAMES.get((code as u16).checked_sub(1)? as usize)?;
+        let name = u8::try_from((code as u16).checked_sub(1)?).ok()?;
+        NAMES.get(usize::from(name))?;
         let op = ((code >> 16) as u16).checked_sub(1).and_then(|op| Op::from_wire(op as u8));
         let root = (code >> 64 & 1 == 1).then_some((code >> 32) as u32 as i32);
         Some(Call { name, root, op })
@@ -104,7 +122,7 @@ impl Call {
 /// Prints for example `reduce by MPI_SUM with root 1`.
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)?;
+        f.write_str(self.name())?;
         if let Some(op) = self.op {
             write!(f, " by {op}")?;
         }
@@ -118,10 +136,10 @@ impl fmt::Display for Call {
 /// A collective call under way: its name, its number, which is the tag of its messages, and where
 /// these are.
 #[derive(Clone, Copy)]
-pub(super) struct Ongoing {
-    pub channel: Channel,
-    pub number: i32,
-    pub call: Call,
+pub(crate) struct Ongoing {
+    pub(super) channel: Channel,
+    pub(super) number: i32,
+    pub(super) call: Call,
 }
 
 /// The calls that are remembered, so that an error can name one that is over.
@@ -141,12 +159,13 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    fn begin(&mut self, call: Call) {
+    fn begin(&mut self, call: Call) -> i32 {
         self.last = (self.last + 1) & i32::MAX as u32;
         if self.recent.len() == REMEMBERED {
             self.recent.pop_front();
         }
         self.recent.push_back(call);
+        self.last as i32
     }
 
     fn next_started(&mut self) -> i32 {
@@ -180,8 +199,9 @@ impl Communicator {
     }
 
     /// Begins a collective call. All ranks count it, whatever it comes to.
-    pub(crate) fn begin(&self, call: Call) {
-        self.calls().begin(call);
+    pub(crate) fn begin(&self, call: Call) -> Ongoing {
+        let number = self.calls().begin(call);
+        Ongoing { channel: Channel::Calls, number, call }
     }
 
     /// The tag of the next announcement.
@@ -269,15 +289,14 @@ impl Communicator {
     ///
     /// # Errors
     /// RMA_SYNC if a rank made another call than this one.
-    pub(crate) fn end_call<R>(&self, outcome: Result<R>) -> Result<R> {
+    pub(crate) fn end_call<R>(&self, at: Ongoing, outcome: Result<R>) -> Result<R> {
         let outcome = outcome?;
         if self.process().is_bereft() {
             // A call with a rank that is gone leaves messages over, too.
             return Ok(outcome);
         }
-        let Ongoing { number, .. } = self.current_call();
         let context = self.context(Channel::Calls);
-        let left = self.process().engine().state().take_left_over(context, number);
+        let left = self.process().engine().state().take_left_over(context, at.number);
         left.map_or(Ok(outcome), |other| Err(self.mismatch(other)))
     }
 

@@ -45,7 +45,7 @@ impl Communicator {
     #[doc(alias = "MPI_Bcast")]
     pub fn bcast<'a>(&self, data: impl Into<Destination<'a>>, root: i32) -> Result<()> {
         let mut data = data.into();
-        let call = Call::new("bcast").with_root(root);
+        let call = const { Call::new("bcast") }.with_root(root);
         let sample = self.sample_room(&mut data, 1);
         self.collective(call, sample, Activity::Broadcast, |at| {
             Scope::with(|scope| {
@@ -111,20 +111,20 @@ impl Communicator {
         room: impl Into<Destination<'b>>,
         root: i32,
     ) -> Result<()> {
-        self.gather_as("gather", data.into(), room.into(), None, root)
+        self.gather_as(const { Call::new("gather") }, data.into(), room.into(), None, root)
     }
 
     #[track_caller]
     pub(super) fn gather_as(
         &self,
-        call: &'static str,
+        call: Call,
         data: Origin<'_>,
         room: Destination<'_>,
         ranges: Option<&[Range<i64>]>,
         root: i32,
     ) -> Result<()> {
         let sample = self.sample(&data).filter(|_| ranges.is_none());
-        self.collective(Call::new(call).with_root(root), sample, Activity::Gather, |at| {
+        self.collective(call.with_root(root), sample, Activity::Gather, |at| {
             self.both(data, room, |data, room| {
                 finish(self.gather_steps(at, data, room, ranges, root))
             })
@@ -173,19 +173,19 @@ impl Communicator {
         data: impl Into<Origin<'a>>,
         room: impl Into<Destination<'b>>,
     ) -> Result<()> {
-        self.allgather_as("allgather", data.into(), room.into(), None)
+        self.allgather_as(const { Call::new("allgather") }, data.into(), room.into(), None)
     }
 
     #[track_caller]
     pub(super) fn allgather_as(
         &self,
-        call: &'static str,
+        call: Call,
         data: Origin<'_>,
         room: Destination<'_>,
         ranges: Option<&[Range<i64>]>,
     ) -> Result<()> {
         let sample = self.sample(&data).filter(|_| ranges.is_none());
-        self.collective(Call::new(call), sample, Activity::Allgather, |at| {
+        self.collective(call, sample, Activity::Allgather, |at| {
             self.both(data, room, |data, room| finish(self.allgather_steps(at, data, room, ranges)))
         })
     }
@@ -254,20 +254,20 @@ impl Communicator {
         room: impl Into<Destination<'b>>,
         root: i32,
     ) -> Result<()> {
-        self.scatter_as("scatter", data.into(), None, room.into(), root)
+        self.scatter_as(const { Call::new("scatter") }, data.into(), None, room.into(), root)
     }
 
     #[track_caller]
     pub(super) fn scatter_as(
         &self,
-        call: &'static str,
+        call: Call,
         data: Origin<'_>,
         ranges: Option<&[Range<i64>]>,
         mut room: Destination<'_>,
         root: i32,
     ) -> Result<()> {
         let sample = self.sample_room(&mut room, 1).filter(|_| ranges.is_none());
-        self.collective(Call::new(call).with_root(root), sample, Activity::Scatter, |at| {
+        self.collective(call.with_root(root), sample, Activity::Scatter, |at| {
             self.both(data, room, |data, room| {
                 finish(self.scatter_steps(at, data, ranges, room, root))
             })
@@ -318,19 +318,19 @@ impl Communicator {
         data: impl Into<Origin<'a>>,
         room: impl Into<Destination<'b>>,
     ) -> Result<()> {
-        self.alltoall_as("alltoall", (data.into(), None), (room.into(), None))
+        self.alltoall_as(const { Call::new("alltoall") }, (data.into(), None), (room.into(), None))
     }
 
     #[track_caller]
     pub(super) fn alltoall_as(
         &self,
-        call: &'static str,
+        call: Call,
         (data, given): (Origin<'_>, Option<&[Range<i64>]>),
         (mut room, taken): (Destination<'_>, Option<&[Range<i64>]>),
     ) -> Result<()> {
         let size = self.peers().size() as u64;
         let sample = self.sample_room(&mut room, size).filter(|_| taken.is_none());
-        self.collective(Call::new(call), sample, Activity::Alltoall, |at| {
+        self.collective(call, sample, Activity::Alltoall, |at| {
             self.both(data, room, |data, room| {
                 finish(self.alltoall_steps(at, (data, given), (room, taken)))
             })
@@ -376,8 +376,8 @@ impl Communicator {
             self.ready()?;
             self.process().during(activity, 0, At::of(caller), || {
                 self.announce_data(call, sample, caller)?;
-                self.begin(call);
-                self.end_call(body(self.current_call()))
+                let at = self.begin(call);
+                self.end_call(at, body(at))
             })
         };
         made().map_err(|error| self.raised(error, call.name(), caller))

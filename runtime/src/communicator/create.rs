@@ -353,11 +353,11 @@ impl Communicator {
         let made = || {
             self.ready()?;
             self.announce(|| call.to_owned(), caller)?;
-            self.begin(Call::new(call));
+            let at = self.begin(Call::new(call));
             let (proposal, wrong) = proposed(propose());
-            let all = self.participants(self.current_call());
+            let all = self.participants(at);
             let made = finish(self.agree(&all, self.everyone().0, proposal));
-            self.end_call(wrong.map_or(made, Err))
+            self.end_call(at, wrong.map_or(made, Err))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), made);
         made.map_err(|error| self.raised(error, call, caller))

@@ -133,7 +133,7 @@ impl Communicator {
             let first = u32::try_from(leader).ok().filter(|_| leader < self.size());
             let first = first.ok_or(outside)?;
             self.announce(|| NAME.to_owned(), caller)?;
-            self.begin(Call::new(NAME));
+            let at = self.begin(Call::new(NAME));
             let met: Option<Met> = (self.rank() == leader)
                 .then(|| self.meet_leader(peer, tag).map_err(|error| told(&error)));
             let met = self.told_by(first, met)?;
@@ -145,7 +145,7 @@ impl Communicator {
             }
             let context = Context::new(context).ok_or(ErrorKind::Numbers)?;
             let inter = Inter::new(self.group(), remote, leads, self.process().me().rank);
-            self.end_call(Ok(self.with_remote(context, self.group().clone(), inter)))
+            self.end_call(at, Ok(self.with_remote(context, self.group().clone(), inter)))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), make);
         made.map_err(|error| self.raised(error, NAME, caller))

@@ -157,7 +157,8 @@ impl Communicator {
         let me = self.process().me();
         let first = all.datatype.program(&me.architecture)?.contiguous(all.count);
         let start = first.and_then(|first| first.checked_add_unsigned(bytes.start));
-        let span = start.and_then(|start| all.span.shifted(start)).ok_or(ErrorKind::Collective)?;
+        let span =
+            start.and_then(|start| all.span.shifted(start)).ok_or_else(|| ErrorKind::Collective)?;
         self.long_of_bytes(span, bytes.end - bytes.start)
     }
 
@@ -168,7 +169,7 @@ impl Communicator {
     /// The stream is shorter.
     pub(super) fn long_bytes(&self, stream: &[u8], bytes: &Range<u64>) -> Result<Long> {
         let some = stream.get(bytes.start as usize..bytes.end as usize);
-        let some = some.ok_or(ErrorKind::Collective)?;
+        let some = some.ok_or_else(|| ErrorKind::Collective)?;
         let span = Span::around(some.as_ptr().cast_mut(), 0, some.len() as i64);
         self.long_of_bytes(span, some.len() as u64)
     }
@@ -284,14 +285,20 @@ impl Communicator {
 
     /// Packs a block into bytes, as many as it has.
     fn pack_into(&self, Block { all, first, count }: Block<'_>, bytes: &mut [u8]) -> Result<()> {
-        let (committed, representation) = (all.datatype.committed(), self.packed_representation());
-        let from = all.part(first)?;
-        from.pack_to(committed, count, bytes, &mut 0, representation).map_err(conversion)
+        let (datatype, from) = (&all.datatype, all.part(first)?);
+        let packed = match self.foreign_packed() {
+            None => from.pack(datatype.native(), count, 0, bytes).map(drop),
+            Some(other) => from.pack_to(datatype.committed(), count, bytes, &mut 0, other),
+        };
+        packed.map_err(conversion)
     }
 
     /// Bytes of `count` packed elements.
     pub(super) fn packed_size(&self, all: &Elementwise, count: u64) -> Result<u64> {
-        Ok(all.datatype.committed().pack_size(count, self.packed_representation())?)
+        Ok(match self.foreign_packed() {
+            None => all.datatype.native().stream_length(count)?,
+            Some(other) => all.datatype.committed().pack_size(count, other)?,
+        })
     }
 
     /// Packs a block without a header, among ranks that are alike.
@@ -311,9 +318,12 @@ impl Communicator {
         data: &[u8],
     ) -> Result<()> {
         self.check_match(all, count, signature, data.len() as u64)?;
-        let to = all.part(first)?;
-        to.unpack_from(all.datatype.committed(), count, data, &mut 0, self.packed_representation())
-            .map_err(conversion)
+        let (datatype, to) = (&all.datatype, all.part(first)?);
+        let unpacked = match self.foreign_packed() {
+            None => to.unpack(datatype.native(), count, 0, data, &mut Partial::default()),
+            Some(other) => to.unpack_from(datatype.committed(), count, data, &mut 0, other),
+        };
+        unpacked.map_err(conversion)
     }
 
     /// Unpacks a message into a block.
@@ -341,9 +351,8 @@ impl Communicator {
         signature: u128,
         length: u64,
     ) -> Result<()> {
-        if signature == all.signature(count)?
-            || self.matches_by_length() && length == self.packed_size(all, count)?
-        {
+        let has_length = length == self.packed_size(all, count)?;
+        if has_length && (self.matches_by_length() || signature == all.signature(count)?) {
             return Ok(());
         }
         let datatype = &*all.datatype;
@@ -493,7 +502,7 @@ pub(super) fn announced(bytes: &[u8]) -> Option<(u128, u64)> {
 /// NO_MEM if no memory is that large.
 pub(super) fn whole_length(size: u64) -> Result<usize> {
     let length = usize::try_from(size).ok().and_then(|size| size.checked_add(HEAD));
-    Ok(length.ok_or(ErrorKind::NoMemory(size))?)
+    Ok(length.ok_or_else(|| ErrorKind::NoMemory(size))?)
 }
 
 /// The signature hash and data of another rank's message, or its error.

@@ -11,6 +11,7 @@ mod calls;
 mod collective;
 mod create;
 mod inter;
+mod likeness;
 mod message;
 mod neighbors;
 mod nonblocking;
@@ -43,6 +44,7 @@ pub(crate) use calls::Call;
 use calls::Calls;
 pub use create::SplitType;
 use inter::Inter;
+use likeness::Likeness;
 pub use neighbors::Neighbors;
 pub use nonblocking::Collective;
 pub use operator::{Operator, SharedOperator, UserOp};
@@ -106,6 +108,8 @@ struct Shared {
     /// The representation of packed buffers, if that isn't this process's; determined at its first
     /// use.
     packed: OnceLock<Option<Architecture>>,
+    /// What the members have in common; determined at its first use.
+    likeness: OnceLock<Likeness>,
     card: Card,
     calls: Mutex<Calls>,
     /// The announcements of calls, under `--check`.
@@ -155,6 +159,7 @@ impl Communicator {
             inter,
             meeting,
             board: OnceLock::new(),
+            likeness: OnceLock::new(),
             packed,
             card,
             calls,
@@ -359,20 +364,20 @@ impl Communicator {
                     Activity::Finalize => self.announce_end(caller)?,
                     _ => self.announce(|| "barrier".to_owned(), caller).map(|()| None)?,
                 };
-                self.begin(Call::new(if ends { "finalize" } else { "barrier" }));
+                let at = self.begin(Call::new(if ends { "finalize" } else { "barrier" }));
                 // A rank that leaves the barrier early can't affect the announcements of the
                 // others.
                 match self.is_inter() {
                     false => self.meet(self.meeting()?)?,
                     true => {
-                        let all = self.participants(self.current_call());
+                        let all = self.participants(at);
                         finish(all.allgather(Bytes::default())).map(drop)?;
                     }
                 }
                 if ends {
                     // Nothing later would find that the calls of the ranks differed.
                     process.engine().progress();
-                    self.end_call(Ok(()))?;
+                    self.end_call(at, Ok(()))?;
                 }
                 found.map_or(Ok(()), Err)
             })

@@ -70,7 +70,9 @@ impl<'a> Posts<'a> {
     /// then says so there.
     fn post(&self, pieces: &[&[u8]]) -> Result<bool> {
         let has_room = self.board.has_room(pieces.iter().map(|piece| piece.len()).sum());
-        self.wait(|arming| self.board.is_free(arming), |_| None)?;
+        if self.board.is_free(false).is_err() {
+            self.wait(|arming| self.board.is_free(arming), |_| None)?;
+        }
         let code = self.at.call.code();
         self.board.post(self.exchange, code, has_room.then_some(pieces));
         Ok(has_room)
@@ -99,7 +101,7 @@ impl<'a> Posts<'a> {
         self.wait(poll, |rank| later(rank).filter(|_| is_missing(rank)))?;
         let mut are_there = true;
         for rank in ranks.filter(|rank| *rank != own) {
-            let slot = self.slot(rank)?;
+            let slot = self.board.found(rank);
             self.check_call(slot)?;
             are_there &= self.board.length(slot).is_some();
         }
@@ -126,23 +128,16 @@ impl<'a> Posts<'a> {
     /// Refuses the post of a rank that made another call.
     fn check_call(&self, slot: Slot) -> Result<()> {
         let mismatch = |slot| Err(self.communicator.mismatch(self.board.call(slot)));
-        let (_, number, code) = self.board.call(slot);
-        if (number, code) != (self.at.number, self.at.call.code()) {
+        if !self.board.is_in_call(slot, self.at.number, self.at.call.code()) {
             return mismatch(slot);
         }
         self.board.broke_silence(slot).map_or(Ok(()), mismatch)
     }
 
-    /// The slot in which a rank has posted.
-    fn slot(&self, rank: u32) -> Result<Slot> {
-        let slot = self.board.find(rank, self.exchange, false);
-        slot.ok_or_else(|| ErrorKind::Collective.into())
-    }
-
     /// The string of a rank that has posted it on the board.
     fn string(&self, rank: u32) -> Result<Bytes> {
-        let slot = self.slot(rank)?;
-        self.take(rank, slot, 0..self.board.length(slot).unwrap_or(0))
+        let slot = self.board.found(rank);
+        self.take(slot, 0..self.board.length(slot).unwrap_or(0))
     }
 
     /// The string of a rank, of which `mine` is this rank's.
@@ -151,24 +146,24 @@ impl<'a> Posts<'a> {
     }
 
     /// Whether the string of a rank goes by the board; also for this rank.
-    fn is_there(&self, rank: u32) -> Result<bool> {
-        Ok(rank == self.board.rank() || self.board.length(self.slot(rank)?).is_some())
+    fn is_there(&self, rank: u32) -> bool {
+        rank == self.board.rank() || self.board.length(self.board.found(rank)).is_some()
     }
 
     /// The string for rank `index` of those that a rank has posted.
     fn part(&self, rank: u32, index: u32) -> Result<Bytes> {
         let (size, index) = (self.board.size() as usize, index as usize);
-        let slot = self.slot(rank)?;
-        let head = self.take(rank, slot, 0..4 * size)?;
+        let slot = self.board.found(rank);
+        let head = self.take(slot, 0..4 * size)?;
         let end = |part: usize| match part.checked_sub(1) {
             None => 4 * size,
             Some(part) => 4 * size + word(&head[4 * part..]) as usize,
         };
-        self.take(rank, slot, end(index)..end(index + 1))
+        self.take(slot, end(index)..end(index + 1))
     }
 
-    fn take(&self, rank: u32, slot: Slot, range: Range<usize>) -> Result<Bytes> {
-        let peer = self.board.group().process(rank);
+    fn take(&self, slot: Slot, range: Range<usize>) -> Result<Bytes> {
+        let peer = self.board.group().process(slot.rank());
         let what = || "what it posted on the board is cut short".to_owned();
         let cut = || ErrorKind::Protocol { peer, what: what() }.into();
         self.board.take(slot, range)?.ok_or_else(cut)
@@ -205,8 +200,8 @@ impl<'a> Posts<'a> {
     }
 }
 
-/// The exchanges that collective algorithms need. Each of them posts this rank's string, and returns
-/// those of others.
+/// The exchanges that collective algorithms need. Each of them posts this rank's string, and
+/// returns those of others.
 impl Posts<'_> {
     /// The strings of all ranks, by rank; `None` if one of them doesn't go by the board.
     pub(super) fn all(&self, mine: &[u8]) -> Result<Option<Vec<Bytes>>> {
@@ -279,7 +274,7 @@ impl Posts<'_> {
 
     fn of_some(&self, ranks: Range<u32>, mine: &[u8]) -> Result<Vec<Option<Bytes>>> {
         self.await_all(ranks.clone())?;
-        let string = |rank| match self.is_there(rank)? {
+        let string = |rank| match self.is_there(rank) {
             true => self.string_of(rank, mine).map(Some),
             false => Ok(None),
         };
@@ -292,20 +287,24 @@ impl Posts<'_> {
     /// INTERN for a string that doesn't go by the board.
     pub(super) fn combined(
         &self,
-        mine: &[u8],
+        mut mine: Bytes,
         wants: bool,
         mut combine: impl FnMut(Bytes, Bytes) -> Result<Bytes>,
     ) -> Result<Option<Bytes>> {
-        let is_there = self.post(&[mine])?;
+        let is_there = self.post(&[&mine])?;
         if !wants {
             return Ok(None);
         }
         if !self.await_all(self.ranks())? || !is_there {
             return Err(ErrorKind::Collective.into());
         }
-        let mut total = self.string_of(0, mine)?;
+        let mut string = |rank| match rank == self.board.rank() {
+            true => Ok(std::mem::take(&mut mine)),
+            false => self.string(rank),
+        };
+        let mut total = string(0)?;
         for rank in 1..self.board.size() {
-            total = combine(total, self.string_of(rank, mine)?)?;
+            total = combine(total, string(rank)?)?;
         }
         Ok(Some(total))
     }

@@ -60,7 +60,7 @@ impl Communicator {
         root: i32,
     ) -> Result<()> {
         let (data, mut room, op) = (data.into(), room.into(), op.into());
-        let call = Call::new("reduce").by(op.predefined()).with_root(root);
+        let call = const { Call::new("reduce") }.by(op.predefined()).with_root(root);
         let sample = self.sample_operands(&data, &mut room);
         self.collective(call, sample, Activity::Reduce, |at| {
             self.both(data, room, |data, room| finish(self.reduce_steps(at, data, room, op, root)))
@@ -84,7 +84,7 @@ impl Communicator {
         let (combining, mine, failed) = self.operands(data, own, op, Slicing::Equal);
         let total = self.total(at, &combining, mine, (op, Some(root))).await?;
         if let Total::Announced = total {
-            let announced = combining.announced.ok_or(ErrorKind::Collective)?;
+            let announced = combining.announced.ok_or_else(|| ErrorKind::Collective)?;
             return self.reduce_slices(at, &announced, room, Some(root)).await;
         }
         failed.map_or(Ok(()), Err)?;
@@ -116,7 +116,7 @@ impl Communicator {
             let is_root = root.is_none_or(|root| self.rank() == root as i32);
             let wants = is_root || announced(&mine).is_some();
             let combine = |low: Bytes, high| self.combined(combining, &low, high);
-            let total = posts.combined(&mine, wants, combine)?;
+            let total = posts.combined(mine, wants, combine)?;
             return Ok(total.map_or(Total::Elsewhere, Total::of));
         }
         let Some(root) = root else {
@@ -211,7 +211,7 @@ impl Communicator {
         let (data, mut room, op) = (data.into(), room.into(), op.into());
         let sample = self.sample_operands(&data, &mut room);
         self.collective(
-            Call::new("allreduce").by(op.predefined()),
+            const { Call::new("allreduce") }.by(op.predefined()),
             sample,
             Activity::Reduce,
             |at| {
@@ -266,7 +266,7 @@ impl Communicator {
         room: impl Into<Destination<'b>>,
         op: impl Into<Operator<'o>>,
     ) -> Result<()> {
-        self.scan_as("scan", data.into(), room.into(), op.into(), true)
+        self.scan_as(const { Call::new("scan") }, data.into(), room.into(), op.into(), true)
     }
 
     /// Combines the elements of all lower ranks by an operation, without this rank's own
@@ -294,20 +294,20 @@ impl Communicator {
         room: impl Into<Destination<'b>>,
         op: impl Into<Operator<'o>>,
     ) -> Result<()> {
-        self.scan_as("exscan", data.into(), room.into(), op.into(), false)
+        self.scan_as(const { Call::new("exscan") }, data.into(), room.into(), op.into(), false)
     }
 
     #[track_caller]
     fn scan_as(
         &self,
-        call: &'static str,
+        call: Call,
         data: Origin<'_>,
         mut room: Destination<'_>,
         op: Operator<'_>,
         inclusive: bool,
     ) -> Result<()> {
         let sample = self.sample_operands(&data, &mut room);
-        self.collective(Call::new(call).by(op.predefined()), sample, Activity::Scan, |at| {
+        self.collective(call.by(op.predefined()), sample, Activity::Scan, |at| {
             self.both(data, room, |data, room| {
                 finish(self.scan_steps(at, data, room, op, inclusive))
             })
@@ -362,7 +362,13 @@ impl Communicator {
         op: impl Into<Operator<'o>>,
     ) -> Result<()> {
         let (data, room) = (data.into(), room.into());
-        self.reduce_scatter_as("reduce_scatter_block", data, room, None, op.into())
+        self.reduce_scatter_as(
+            const { Call::new("reduce_scatter_block") },
+            data,
+            room,
+            None,
+            op.into(),
+        )
     }
 
     /// Combines the elements of all ranks by an operation, and stores the elements `ranges[r]` of
@@ -396,20 +402,26 @@ impl Communicator {
         op: impl Into<Operator<'o>>,
     ) -> Result<()> {
         let (data, room) = (data.into(), room.into());
-        self.reduce_scatter_as("reduce_scatter", data, room, Some(ranges), op.into())
+        self.reduce_scatter_as(
+            const { Call::new("reduce_scatter") },
+            data,
+            room,
+            Some(ranges),
+            op.into(),
+        )
     }
 
     #[track_caller]
     fn reduce_scatter_as(
         &self,
-        call: &'static str,
+        call: Call,
         data: Origin<'_>,
         mut room: Destination<'_>,
         ranges: Option<&[Range<i64>]>,
         op: Operator<'_>,
     ) -> Result<()> {
         let sample = self.sample_operands(&data, &mut room);
-        self.collective(Call::new(call).by(op.predefined()), sample, Activity::Reduce, |at| {
+        self.collective(call.by(op.predefined()), sample, Activity::Reduce, |at| {
             self.both(data, room, |data, room| {
                 finish(self.reduce_scatter_steps(at, data, room, ranges, op))
             })
@@ -499,7 +511,7 @@ impl Communicator {
         ranges: Option<&[Range<i64>]>,
     ) -> Result<Bytes> {
         let block = self.combine_slice(at, announced).await?;
-        let (datatype, count) = combining.all.as_ref().ok_or(ErrorKind::Collective)?;
+        let (datatype, count) = combining.all.as_ref().ok_or_else(|| ErrorKind::Collective)?;
         let own = self.blocks_for(self.group(), *count, ranges)?.swap_remove(self.rank() as usize);
         let mut message = Bytes::with_room(whole_length(block.len() as u64)?)?;
         message.extend(&[0])?;
@@ -618,8 +630,10 @@ impl Communicator {
             Operator::Predefined(op) => {
                 let mixed = || ErrorKind::NotReducible { datatype: excerpt(&*all.datatype) };
                 let leaf = all.datatype.single_leaf().ok_or_else(mixed)?;
-                let representation = self.packed_representation();
-                Ok(Means::Predefined(Reduction::new(op, leaf, representation)?))
+                Ok(Means::Predefined(match self.foreign_packed() {
+                    None => all.datatype.reduction(op, leaf)?,
+                    Some(other) => Reduction::new(op, leaf, other)?,
+                }))
             }
             Operator::User(op) => op.check(self, all).map(|()| Means::User(op)),
         }

@@ -46,7 +46,7 @@ impl Communicator {
         ranges: &[Range<i64>],
         root: i32,
     ) -> Result<()> {
-        self.gather_as("gatherv", data.into(), room.into(), Some(ranges), root)
+        self.gather_as(const { Call::new("gatherv") }, data.into(), room.into(), Some(ranges), root)
     }
 
     /// Collects blocks of different lengths from all ranks at every rank (MPI-5.0 section 6.7).
@@ -76,7 +76,7 @@ impl Communicator {
         room: impl Into<Destination<'b>>,
         ranges: &[Range<i64>],
     ) -> Result<()> {
-        self.allgather_as("allgatherv", data.into(), room.into(), Some(ranges))
+        self.allgather_as(const { Call::new("allgatherv") }, data.into(), room.into(), Some(ranges))
     }
 
     /// Sends each rank a block of the root's data (MPI-5.0 section 6.6). Rank r receives the
@@ -108,7 +108,13 @@ impl Communicator {
         room: impl Into<Destination<'b>>,
         root: i32,
     ) -> Result<()> {
-        self.scatter_as("scatterv", data.into(), Some(ranges), room.into(), root)
+        self.scatter_as(
+            const { Call::new("scatterv") },
+            data.into(),
+            Some(ranges),
+            room.into(),
+            root,
+        )
     }
 
     /// Sends a block from each rank to each rank (MPI-5.0 section 6.8). The elements `given[j]` of
@@ -137,7 +143,11 @@ impl Communicator {
         (data, given): (impl Into<Origin<'a>>, &[Range<i64>]),
         (room, taken): (impl Into<Destination<'b>>, &[Range<i64>]),
     ) -> Result<()> {
-        self.alltoall_as("alltoallv", (data.into(), Some(given)), (room.into(), Some(taken)))
+        self.alltoall_as(
+            const { Call::new("alltoallv") },
+            (data.into(), Some(given)),
+            (room.into(), Some(taken)),
+        )
     }
 
     /// Sends data from each rank to each rank, each with a datatype of its own (MPI-5.0 section
@@ -170,7 +180,7 @@ impl Communicator {
         taken: impl IntoIterator<Item = Destination<'b>>,
     ) -> Result<()> {
         let (given, taken) = (Vec::from_iter(given), Vec::from_iter(taken));
-        self.collective(Call::new("alltoallw"), None, Activity::Alltoall, |at| {
+        self.collective(const { Call::new("alltoallw") }, None, Activity::Alltoall, |at| {
             lent(given, taken, |given, taken| finish(self.alltoallw_steps(at, given, taken)))
         })
     }

@@ -235,8 +235,8 @@ fn open(
                 Flavor::Dynamic => "create_dynamic of a window",
             });
             communicator.announce(|| call.to_string(), caller)?;
-            communicator.begin(call);
-            let core = communicator.end_call(make())?;
+            let at = communicator.begin(call);
+            let core = communicator.end_call(at, make())?;
             let made = match process.checks() {
                 true => Line::of(caller),
                 false => Line::Rust(caller),
