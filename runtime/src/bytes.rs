@@ -69,7 +69,7 @@ impl Bytes {
                 None => exactly(class.capacity())?,
             },
         };
-        Ok(Bytes { room, ..Bytes::default() })
+        Ok(Bytes { short: [0; SHORT], room, len: 0 })
     }
 
     /// Whether the string needs no memory of its own.
@@ -88,8 +88,12 @@ impl Bytes {
     ///
     /// # Errors
     /// NO_MEM if there isn't enough memory.
+    #[inline]
     pub(crate) fn stale(len: usize) -> Result<Bytes, Error> {
-        let mut bytes = Bytes::with_room(len)?;
+        if len <= SHORT {
+            return Ok(Bytes { short: [0; SHORT], room: Vec::new(), len });
+        }
+        let mut bytes = Bytes::with_memory(len)?;
         bytes.extend_stale(len)?;
         Ok(bytes)
     }
@@ -108,6 +112,7 @@ impl Bytes {
     ///
     /// # Errors
     /// NO_MEM if there isn't enough memory. The string is unchanged then.
+    #[inline]
     pub(crate) fn extend(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.make_room(bytes.len())?;
         self.append(bytes);
@@ -118,6 +123,7 @@ impl Bytes {
     ///
     /// # Errors
     /// NO_MEM if there isn't enough memory. The string is unchanged then.
+    #[inline]
     pub(crate) fn extend_stale(&mut self, len: usize) -> Result<&mut [u8], Error> {
         self.make_room(len)?;
         let start = self.len;
@@ -129,19 +135,24 @@ impl Bytes {
     }
 
     /// Makes room for `more` bytes behind the string.
+    #[inline]
     fn make_room(&mut self, more: usize) -> Result<(), Error> {
         let len = self.len.saturating_add(more);
-        if self.capacity() < len {
-            // At least twice as much each time, so that many short pieces aren't copied often.
-            let mut longer =
-                Bytes::with_room(len.max(2 * self.room.capacity().saturating_sub(HEAD)))?;
-            longer.append(self);
-            *self = longer;
-        }
+        if self.capacity() < len { self.lengthen(len) } else { Ok(()) }
+    }
+
+    /// Moves the string to memory for `len` bytes, which it doesn't have room for.
+    fn lengthen(&mut self, len: usize) -> Result<(), Error> {
+        // At least twice as much each time, so that many short pieces aren't copied often.
+        let len = len.max(2 * self.room.capacity().saturating_sub(HEAD));
+        let mut longer = Bytes::with_memory(len)?;
+        longer.append(self);
+        *self = longer;
         Ok(())
     }
 
     /// Appends bytes for which there is room.
+    #[inline]
     fn append(&mut self, bytes: &[u8]) {
         if self.is_short() {
             self.short[self.len..][..bytes.len()].copy_from_slice(bytes);
@@ -181,7 +192,7 @@ impl AsRef<[u8]> for Bytes {
 impl From<Vec<u8>> for Bytes {
     fn from(room: Vec<u8>) -> Bytes {
         let len = room.len();
-        Bytes { room, len, ..Bytes::default() }
+        Bytes { short: [0; SHORT], room, len }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The announcement of a collective call under `--check`, before the call is made (rules 8 and 9).
 
+use std::pin::pin;
 use std::sync::{MutexGuard, PoisonError};
 
 use super::Communicator;
@@ -199,7 +200,7 @@ impl Communicator {
             let threads = process.may_have_threads();
             let part = self.agreement().part(news.take(), threads);
             let limit = Part::longest(process.me().size);
-            let heard = finish(self.announcing(window).allgather_values_within(&part, limit));
+            let heard = finish(pin!(self.announcing(window).allgather_values_within(&part, limit)));
             // With the engine locked, since other threads of this rank look before they sleep.
             let engine = process.engine();
             let mut agreement = self.agreement();

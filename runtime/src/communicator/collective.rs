@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 use std::panic::Location;
+use std::pin::pin;
 
 use shipable::Element;
 
@@ -50,7 +51,7 @@ impl Communicator {
         self.collective(call, sample, Activity::Broadcast, |at| {
             Scope::with(|scope| {
                 let data = Side { what: data.what, span: scope.lend_mut(data.loan) };
-                finish(self.bcast_steps(at, data, root))
+                finish(pin!(self.bcast_steps(at, data, root)))
             })
         })
     }
@@ -126,7 +127,7 @@ impl Communicator {
         let sample = self.sample(&data).filter(|_| ranges.is_none());
         self.collective(call.with_root(root), sample, Activity::Gather, |at| {
             self.both(data, room, |data, room| {
-                finish(self.gather_steps(at, data, room, ranges, root))
+                finish(pin!(self.gather_steps(at, data, room, ranges, root)))
             })
         })
     }
@@ -186,7 +187,9 @@ impl Communicator {
     ) -> Result<()> {
         let sample = self.sample(&data).filter(|_| ranges.is_none());
         self.collective(call, sample, Activity::Allgather, |at| {
-            self.both(data, room, |data, room| finish(self.allgather_steps(at, data, room, ranges)))
+            self.both(data, room, |data, room| {
+                finish(pin!(self.allgather_steps(at, data, room, ranges)))
+            })
         })
     }
 
@@ -269,7 +272,7 @@ impl Communicator {
         let sample = self.sample_room(&mut room, 1).filter(|_| ranges.is_none());
         self.collective(call.with_root(root), sample, Activity::Scatter, |at| {
             self.both(data, room, |data, room| {
-                finish(self.scatter_steps(at, data, ranges, room, root))
+                finish(pin!(self.scatter_steps(at, data, ranges, room, root)))
             })
         })
     }
@@ -332,7 +335,7 @@ impl Communicator {
         let sample = self.sample_room(&mut room, size).filter(|_| taken.is_none());
         self.collective(call, sample, Activity::Alltoall, |at| {
             self.both(data, room, |data, room| {
-                finish(self.alltoall_steps(at, (data, given), (room, taken)))
+                finish(pin!(self.alltoall_steps(at, (data, given), (room, taken))))
             })
         })
     }

@@ -7,6 +7,7 @@
 //! ranks may choose the same number.
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -292,7 +293,7 @@ impl Communicator {
             let rank = group.rank().ok_or_else(|| self.absent())? as u32;
             let context = self.context(Channel::Groups);
             let participants = Participants::new(self.process(), group, rank, context, tag);
-            finish(self.agree(&participants, group, Proposal::of(group)))
+            finish(pin!(self.agree(&participants, group, Proposal::of(group))))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), made);
         made.and_then(|made| made.ok_or_else(|| self.absent()))
@@ -356,7 +357,7 @@ impl Communicator {
             let at = self.begin(Call::new(call));
             let (proposal, wrong) = proposed(propose());
             let all = self.participants(at);
-            let made = finish(self.agree(&all, self.everyone().0, proposal));
+            let made = finish(pin!(self.agree(&all, self.everyone().0, proposal)));
             self.end_call(at, wrong.map_or(made, Err))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), made);

@@ -7,6 +7,7 @@
 mod collective;
 
 use std::panic::Location;
+use std::pin::pin;
 
 use serde::{Deserialize, Serialize};
 
@@ -178,7 +179,7 @@ impl Communicator {
         let processes = self.group().processes().to_vec();
         let mine = Meeting { processes, context: process.number_context()? };
         let limit = self.longest_meeting();
-        let both: Vec<Meeting> = finish(leaders.allgather_values_within(&mine, limit))?;
+        let both: Vec<Meeting> = finish(pin!(leaders.allgather_values_within(&mine, limit)))?;
         let number = both.first().map_or(0, |first| first.context);
         let remote = both.into_iter().nth(1 - rank as usize);
         Ok((remote.map_or_else(Vec::new, |remote| remote.processes), number, rank == 0))
@@ -200,7 +201,7 @@ impl Communicator {
         let encoded = mine.map(|mine| shipable::codec::encode(&mine, limit)).transpose();
         let participants = self.participants(self.current_call()).rooted(leader);
         let told = participants.broadcast(encoded.map_err(wrong)?.unwrap_or_default().into());
-        Ok(shipable::codec::decode(&finish(told)?, limit).map_err(wrong)?)
+        Ok(shipable::codec::decode(&finish(pin!(told))?, limit).map_err(wrong)?)
     }
 
     /// Makes a communicator of both groups of an intercommunicator (MPI-5.0 section 7.6.3). The

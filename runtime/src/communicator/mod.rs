@@ -23,6 +23,7 @@ mod slices;
 mod varying;
 
 use std::panic::Location;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -371,7 +372,7 @@ impl Communicator {
                     false => self.meet(self.meeting()?)?,
                     true => {
                         let all = self.participants(at);
-                        finish(all.allgather(Bytes::default())).map(drop)?;
+                        finish(pin!(all.allgather(Bytes::default()))).map(drop)?;
                     }
                 }
                 if ends {

@@ -4,6 +4,7 @@
 //! source and sends to each destination. The lists are arguments here, since only MPI's interface
 //! in C keeps them with a communicator.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use super::Communicator;
@@ -68,7 +69,7 @@ impl Communicator {
         let (given, taken) = (Vec::from_iter(given), Vec::from_iter(taken));
         self.collective(Call::new("neighbor_alltoallw"), None, Activity::Alltoall, |at| {
             lent(given, taken, |given, taken| {
-                finish(self.neighbor_steps(at, neighbors, given, taken))
+                finish(pin!(self.neighbor_steps(at, neighbors, given, taken)))
             })
         })
     }

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -51,9 +51,9 @@ pub(super) struct Participants<'a> {
     may_post: bool,
 }
 
-/// Runs the steps of a call that waits.
-pub(super) fn finish<R>(steps: impl Future<Output = Result<R>>) -> Result<R> {
-    match pin!(steps).poll(&mut Context::from_waker(Waker::noop())) {
+/// Runs the steps of a call that waits. They are pinned by the caller, since they are long to move.
+pub(super) fn finish<R>(steps: Pin<&mut impl Future<Output = Result<R>>>) -> Result<R> {
+    match steps.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(outcome) => outcome,
         Poll::Pending => Err(ErrorKind::Collective.into()),
     }
@@ -650,7 +650,7 @@ impl Communicator {
             let place = place.map_or([0, 0], |place| [place.offset, place.len]);
             mine = Bytes::copy_of(place.map(u64::to_le_bytes).as_flattened())?;
         }
-        let told = finish(participants.broadcast(mine))?;
+        let told = finish(pin!(participants.broadcast(mine)))?;
         let unnamed = || protocol(group.process(0), "it named no place for a board");
         let (offset, len) = told.split_first_chunk().ok_or_else(unnamed)?;
         let len = len.first_chunk().ok_or_else(unnamed)?;
@@ -680,12 +680,12 @@ impl Communicator {
         let shared = &self.shared;
         let (context, tag) = (self.context(Channel::Windows), window as i32);
         let all = Participants::new(&shared.process, &shared.group, shared.rank, context, tag);
-        finish(Participants { window: Some(window), ..all }.allgather_values(mine))
+        finish(pin!(Participants { window: Some(window), ..all }.allgather_values(mine)))
     }
 
     /// The values of all ranks, by rank. Collective.
     pub(crate) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
-        finish(self.participants(self.current_call()).allgather_values(mine))
+        finish(pin!(self.participants(self.current_call()).allgather_values(mine)))
     }
 
     /// Returns after all ranks have closed this window.
@@ -721,7 +721,7 @@ impl Communicator {
         let encoded = shipable::codec::encode(&memory, MAX_VALUE).map_err(wrong)?;
         // By message: a communicator that only has barriers needs no board.
         let all = Participants { may_post: false, ..self.participants(self.current_call()) };
-        let told = finish(all.broadcast(encoded.into()))?;
+        let told = finish(pin!(all.broadcast(encoded.into())))?;
         match shipable::codec::decode::<BarrierMemory>(&told, MAX_VALUE).map_err(wrong)? {
             Ok(range) => {
                 let barrier = process.barrier_at(Some(range), self.group(), self.rank() as u32);

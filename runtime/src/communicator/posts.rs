@@ -178,7 +178,7 @@ impl<'a> Posts<'a> {
     ) -> Result<()> {
         let process = self.communicator.process();
         if process.spin(|| poll(false).is_ok()) {
-            return process.oblige();
+            return process.keep_up();
         }
         process.wait(|state, arming| match poll(arming) {
             Ok(()) => Some(Ok(())),

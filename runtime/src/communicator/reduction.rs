@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 use std::panic::Location;
+use std::pin::pin;
 use std::sync::Arc;
 
 use shipable::reduce::{Op, Reduction};
@@ -63,7 +64,9 @@ impl Communicator {
         let call = const { Call::new("reduce") }.by(op.predefined()).with_root(root);
         let sample = self.sample_operands(&data, &mut room);
         self.collective(call, sample, Activity::Reduce, |at| {
-            self.both(data, room, |data, room| finish(self.reduce_steps(at, data, room, op, root)))
+            self.both(data, room, |data, room| {
+                finish(pin!(self.reduce_steps(at, data, room, op, root)))
+            })
         })
     }
 
@@ -215,7 +218,9 @@ impl Communicator {
             sample,
             Activity::Reduce,
             |at| {
-                self.both(data, room, |data, room| finish(self.allreduce_steps(at, data, room, op)))
+                self.both(data, room, |data, room| {
+                    finish(pin!(self.allreduce_steps(at, data, room, op)))
+                })
             },
         )
     }
@@ -309,7 +314,7 @@ impl Communicator {
         let sample = self.sample_operands(&data, &mut room);
         self.collective(call.by(op.predefined()), sample, Activity::Scan, |at| {
             self.both(data, room, |data, room| {
-                finish(self.scan_steps(at, data, room, op, inclusive))
+                finish(pin!(self.scan_steps(at, data, room, op, inclusive)))
             })
         })
     }
@@ -423,7 +428,7 @@ impl Communicator {
         let sample = self.sample_operands(&data, &mut room);
         self.collective(call.by(op.predefined()), sample, Activity::Reduce, |at| {
             self.both(data, room, |data, room| {
-                finish(self.reduce_scatter_steps(at, data, room, ranges, op))
+                finish(pin!(self.reduce_scatter_steps(at, data, room, ranges, op)))
             })
         })
     }
@@ -578,7 +583,7 @@ impl Communicator {
                 Means::Predefined(reduction) if slicing.may_be(self, length) => {
                     let (message, announced) =
                         self.announced(operands, length, reduction, slicing)?;
-                    combining.announced = Some(announced);
+                    combining.announced = Some(Box::new(announced));
                     Ok(message)
                 }
                 _ => self.pack_part(&operands, 0, operands.count),
@@ -733,7 +738,7 @@ pub(super) struct Combining<'o> {
     /// `None` if the data was refused.
     pub all: Option<(Arc<Compiled>, u64)>,
     /// The operands, if the rank has announced them.
-    announced: Option<Announced>,
+    announced: Option<Box<Announced>>,
 }
 
 /// The combination of all ranks' operands, as a rank has it.

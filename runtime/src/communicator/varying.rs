@@ -5,6 +5,7 @@
 //! indices of elements in the buffer.
 
 use std::ops::Range;
+use std::pin::pin;
 
 use super::Communicator;
 use super::calls::{Call, Ongoing};
@@ -181,7 +182,7 @@ impl Communicator {
     ) -> Result<()> {
         let (given, taken) = (Vec::from_iter(given), Vec::from_iter(taken));
         self.collective(const { Call::new("alltoallw") }, None, Activity::Alltoall, |at| {
-            lent(given, taken, |given, taken| finish(self.alltoallw_steps(at, given, taken)))
+            lent(given, taken, |given, taken| finish(pin!(self.alltoallw_steps(at, given, taken))))
         })
     }
 

@@ -301,13 +301,32 @@ impl Process {
     /// # Errors
     /// PROC_ABORTED if the job is being aborted.
     pub(crate) fn poll(&self) -> Result<()> {
+        self.pass()?;
+        // Callers may call this in a loop, so other threads get a chance to run.
+        self.waiter.pause();
+        self.check_job()
+    }
+
+    /// Makes progress once.
+    ///
+    /// # Errors
+    /// PROC_ABORTED if the job is being aborted.
+    fn pass(&self) -> Result<()> {
         self.serve();
         if self.advance() {
             self.waiter.nudge(0);
         }
-        // Callers may call this in a loop, so other threads get a chance to run.
-        self.waiter.pause();
         self.check_job()
+    }
+
+    /// Makes progress in a call that has met its peers, if there is no progress thread. Programs
+    /// may make such calls only, and peers need answers of this rank meanwhile.
+    ///
+    /// # Errors
+    /// Those of [`poll`](Process::poll).
+    #[inline]
+    pub(crate) fn keep_up(&self) -> Result<()> {
+        if self.must_poll() { self.pass() } else { Ok(()) }
     }
 
     /// Whether calls that don't wait have to make progress, since there is no progress thread.
@@ -347,7 +366,7 @@ impl Process {
     fn meet_by_flags(&self, barrier: &Barrier, window: Option<u32>) -> Result<()> {
         let mut entered = barrier.enter();
         if self.spin(|| barrier.poll(&mut entered, false)) {
-            return self.oblige();
+            return self.keep_up();
         }
         self.wait(|state, arming| {
             if barrier.poll(&mut entered, arming) {
