@@ -46,7 +46,7 @@ impl Communicator {
         mut outcomes: Vec<Result<()>>,
     ) -> Result<()> {
         let may_announce = !in_place && !self.is_inter();
-        let (given, long, messages, failed) = self.all_blocks(given, may_announce);
+        let (given, long, messages, failed) = self.all_blocks(at, given, may_announce);
         let heard = self.exchange_blocks(at, messages).await?;
         let (rooms, refused) = parted(rooms);
         outcomes.resize_with(heard.len(), || Ok(()));
@@ -100,7 +100,8 @@ impl Communicator {
         rooms: Result<Blocks>,
     ) -> Result<()> {
         let own = self.rank() as usize;
-        let (given, message, long, failed) = self.one_block(given, if in_place { own } else { 0 });
+        let (given, message, long, failed) =
+            self.one_block(at, given, if in_place { own } else { 0 });
         let heard = self.participants(at).allgather(message).await?;
         let (rooms, refused) = parted(rooms);
         let mut outcomes: Vec<Result<()>> = heard.iter().map(|_| Ok(())).collect();
@@ -117,12 +118,14 @@ impl Communicator {
     /// there. Also returns the blocks, or this rank's error.
     fn one_block(
         &self,
+        at: Ongoing,
         given: Result<Blocks>,
         which: usize,
     ) -> (Option<Blocks>, Bytes, Option<Long>, Option<Error>) {
         let made = given.and_then(|given| {
             let block = given.at(which).ok_or_else(|| ErrorKind::Collective)?;
-            let (message, long) = self.block_message(block, || self.are_alike())?;
+            let longest = self.longest_short(at)?;
+            let (message, long) = self.block_message(block, longest, || self.are_alike())?;
             Ok((given, message, long))
         });
         match made {
@@ -157,7 +160,8 @@ impl Communicator {
         rooms: impl FnOnce() -> Result<Blocks>,
     ) -> Result<()> {
         let own = self.rank() as usize;
-        let (given, message, long, failed) = self.one_block(given, if in_place { own } else { 0 });
+        let (given, message, long, failed) =
+            self.one_block(at, given, if in_place { own } else { 0 });
         let heard = self.participants(at).rooted(root).gather(message).await?;
         let participants = self.participants(at);
         let Some(heard) = heard else {
@@ -199,7 +203,7 @@ impl Communicator {
         if own != root as usize {
             return self.take_dealt(at, root, room).await;
         }
-        let (given, long, messages, failed) = self.all_blocks(given(), true);
+        let (given, long, messages, failed) = self.all_blocks(at, given(), true);
         let message = self.participants(at).rooted(root).scatter(messages).await?;
         let others = (1..long.len()).map(|step| (own + step) % long.len());
         let going: Vec<_> = others.filter_map(|to| Some((to, long[to].as_ref()?))).collect();
@@ -249,6 +253,7 @@ impl Communicator {
     /// returns the blocks, or this rank's error, which is each of the messages then.
     fn all_blocks(
         &self,
+        at: Ongoing,
         given: Result<Blocks>,
         may_announce: bool,
     ) -> (Option<Blocks>, Vec<Option<Long>>, Vec<Bytes>, Option<Error>) {
@@ -257,8 +262,9 @@ impl Communicator {
             || may_announce && *are_alike.get_or_insert_with(|| self.are_alike());
         let made = given.and_then(|given| {
             let blocks = (0..given.len()).filter_map(|rank| given.at(rank));
-            let made: Result<Vec<_>> =
-                blocks.map(|block| self.block_message(block, &mut may_announce)).collect();
+            let longest = self.longest_short(at)?;
+            let message = |block| self.block_message(block, longest, &mut may_announce);
+            let made: Result<Vec<_>> = blocks.map(message).collect();
             let (messages, long) = made?.into_iter().unzip();
             Ok((given, long, messages))
         });

@@ -41,8 +41,11 @@ use crate::group::Group;
 /// The most ranks that have a board. Each of them reads the strings of all others.
 pub(super) const MOST: u32 = u32::BITS;
 
-/// Bytes of the longest string of one rank for all others, or for one of few.
-const STRING: usize = 4096 + 64;
+/// Bytes of the longest string for one of few ranks.
+const STRING: usize = (16 << 10) + 64;
+
+/// Bytes beside the data of a string, and at most beside each string for one rank.
+const HEAD: usize = 32;
 
 /// The distance of what different ranks write. It is two cache lines, since processors prefetch
 /// neighbouring lines in pairs.
@@ -199,6 +202,11 @@ impl Board {
             }
         }
         Ok(())
+    }
+
+    /// Bytes of data in the longest string for one rank, if those for all ranks are as long.
+    pub(super) fn longest_part(&self) -> usize {
+        room(self.size) / self.size as usize - HEAD
     }
 
     /// Whether a slot has room for a string of so many bytes.

@@ -67,7 +67,9 @@ impl Communicator {
             let mut long = None;
             let (bytes, failed) = self.seal(elements.and_then(|all| {
                 let (bytes, announced) =
-                    self.block_message(Block::of(&all), || self.are_alike())?;
+                    self.block_message(Block::of(&all), self.longest_short(at)?, || {
+                        self.are_alike()
+                    })?;
                 long = announced;
                 Ok(bytes)
             }));

@@ -11,6 +11,7 @@ use std::ops::Range;
 use shipable::{Partial, SharedProgram};
 
 use super::Communicator;
+use super::calls::Ongoing;
 use super::participants::{Sent, told};
 use crate::bytes::Bytes;
 use crate::engine::{Landing, Source};
@@ -37,6 +38,9 @@ const SHORT: u64 = 32 << 10;
 
 /// The same, among ranks of one host.
 const SHORT_BESIDE: u64 = 4 << 10;
+
+/// The same, in calls whose ranks post on a board.
+const SHORT_POSTED: u64 = 16 << 10;
 
 /// The memory of one side of a call, and the elements there.
 #[derive(Clone, Copy)]
@@ -116,15 +120,16 @@ impl Communicator {
         Ok(Blocks::Of(all, places))
     }
 
-    /// The message of a block: its data, or its announcement if it is long and `may_announce`. Such
-    /// a block is returned as well.
+    /// The message of a block: its data, or its announcement if it has more bytes than `longest` and
+    /// `may_announce`. Such a block is returned as well.
     pub(super) fn block_message(
         &self,
         block: Block<'_>,
+        longest: u64,
         may_announce: impl FnOnce() -> bool,
     ) -> Result<(Bytes, Option<Long>)> {
         let size = self.packed_size(block.all, block.count)?;
-        if !self.is_long(size) || !block.holds(size)? || !may_announce() {
+        if size <= longest || !block.holds(size)? || !may_announce() {
             return Ok((self.pack_sized(block, size)?, None));
         }
         let long = self.long(block)?;
@@ -137,10 +142,16 @@ impl Communicator {
         Ok(Long { program, count: block.count, span: block.all.part(block.first)?, length })
     }
 
-    /// Whether a block of so many bytes may be announced.
-    pub(super) fn is_long(&self, size: u64) -> bool {
-        let is_on_one = || self.group().is_on_one(self.process().hosts());
-        size > SHORT_BESIDE && (size > SHORT || is_on_one())
+    /// Bytes of the longest block that the messages of a call carry.
+    ///
+    /// # Errors
+    /// Those of making a board.
+    pub(super) fn longest_short(&self, at: Ongoing) -> Result<u64> {
+        Ok(match self.participants(at).board()? {
+            Some(board) => (board.longest_part() as u64).min(SHORT_POSTED),
+            None if self.group().is_on_one(self.process().hosts()) => SHORT_BESIDE,
+            None => SHORT,
+        })
     }
 
     /// Whether elements lie in memory as they travel, in one run.

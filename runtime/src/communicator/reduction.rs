@@ -84,7 +84,7 @@ impl Communicator {
         let root = self.root(root)?;
         let own =
             if self.rank() == root as i32 { room } else { Side { what: What::InPlace, ..room } };
-        let (combining, mine, failed) = self.operands(data, own, op, Slicing::Equal);
+        let (combining, mine, failed) = self.operands(data, own, op, Slicing::Equal(at));
         let total = self.total(at, &combining, mine, (op, Some(root))).await?;
         if let Total::Announced = total {
             let announced = combining.announced.ok_or_else(|| ErrorKind::Collective)?;
@@ -235,7 +235,7 @@ impl Communicator {
         if self.is_inter() {
             return self.inter_allreduce(at, data, room, op).await;
         }
-        let (combining, mine, failed) = self.operands(data, room, op, Slicing::Equal);
+        let (combining, mine, failed) = self.operands(data, room, op, Slicing::Equal(at));
         let total = self.total(at, &combining, mine, (op, None)).await?;
         failed.map_or(Ok(()), Err)?;
         match (total, &combining.announced) {
@@ -444,7 +444,7 @@ impl Communicator {
         if self.is_inter() {
             return self.inter_reduce_scatter(at, data, room, ranges, op).await;
         }
-        let (combining, mine, failed) = self.operands(data, room, op, Slicing::Of(ranges));
+        let (combining, mine, failed) = self.operands(data, room, op, Slicing::Of(at, ranges));
         let (block, failed_here) = match self.combines_posted(&self.participants(at), op)? {
             true => (self.total_block(at, &combining, mine, (op, ranges)).await?, None),
             false => self.dealt_block(at, &combining, mine, ranges).await?,
@@ -580,7 +580,7 @@ impl Communicator {
             combining.all = Some((operands.datatype.clone(), operands.count));
             let length = self.packed_size(&operands, operands.count)?;
             match combining.by {
-                Means::Predefined(reduction) if slicing.may_be(self, length) => {
+                Means::Predefined(reduction) if slicing.may_be(self, length)? => {
                     let (message, announced) =
                         self.announced(operands, length, reduction, slicing)?;
                     combining.announced = Some(Box::new(announced));
@@ -604,7 +604,7 @@ impl Communicator {
         let signature = operands.signature(operands.count)?;
         let (mut named, size) = (signature, self.group().size() as u64);
         let slices = match slicing {
-            Slicing::Of(ranges) => {
+            Slicing::Of(_, ranges) => {
                 let blocks = self.blocks_for(self.group(), operands.count, ranges)?;
                 let place = |elements| self.packed_size(&operands, elements);
                 let slice = |block: &Range<u64>| Ok(place(block.start)?..place(block.end)?);
@@ -720,15 +720,20 @@ pub(super) enum Slicing<'a> {
     /// They don't: the operands are packed.
     None,
     /// Into equal slices.
-    Equal,
+    Equal(Ongoing),
     /// Into the blocks that the ranks get: those of these ranges, or equal ones.
-    Of(Option<&'a [Range<i64>]>),
+    Of(Ongoing, Option<&'a [Range<i64>]>),
 }
 
 impl Slicing<'_> {
     /// Whether operands of so many bytes are announced, and combined slice by slice.
-    fn may_be(self, communicator: &Communicator, length: u64) -> bool {
-        !matches!(self, Slicing::None) && communicator.is_long(length) && communicator.are_alike()
+    fn may_be(self, communicator: &Communicator, length: u64) -> Result<bool> {
+        Ok(match self {
+            Slicing::None => false,
+            Slicing::Equal(at) | Slicing::Of(at, _) => {
+                length > communicator.longest_short(at)? && communicator.are_alike()
+            }
+        })
     }
 }
 
