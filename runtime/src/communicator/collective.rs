@@ -1,5 +1,5 @@
-//! Collective calls that move data (MPI-5.0 sections 6.4 to 6.8), with O(log n) messages at each
-//! rank.
+//! Collective calls that move data (MPI-5.0 sections 6.4 to 6.8), by a board on one host, and with
+//! O(log n) messages at each rank otherwise.
 //!
 //! The data may be [`IN_PLACE`](crate::IN_PLACE): at all ranks, or only at the root of a rooted
 //! call.

@@ -120,8 +120,8 @@ impl Communicator {
         Ok(Blocks::Of(all, places))
     }
 
-    /// The message of a block: its data, or its announcement if it has more bytes than `longest` and
-    /// `may_announce`. Such a block is returned as well.
+    /// The message of a block: its data, or its announcement if it has more bytes than `longest`
+    /// and `may_announce`. Such a block is returned as well.
     pub(super) fn block_message(
         &self,
         block: Block<'_>,

@@ -1,4 +1,5 @@
-//! Collective algorithms over byte strings of any length, one for each rank, in O(log n) steps.
+//! Collective algorithms over byte strings of any length, one for each rank: by the ranks' board,
+//! or by messages in O(log n) steps.
 //!
 //! They are asynchronous functions, so that calls that wait and calls with a request run the same
 //! steps. A call that waits does so within its steps, which therefore end when they are first
