@@ -11,8 +11,11 @@
 //!  0  posted           counter: the exchange
 //!  4  length u32       of the string; or LONG for one that the slot has no room for
 //!  8  number u32       of the collective call
-//! 12  code u128        of the collective call
-//! 28  string
+//! 12  posts u32        that the rank has made so far
+//! 16  call u64         the collective call
+//! 24  string
+//!     number u32       of the call in which the rank posted before,
+//!     call u64         and that call
 //! ```
 //!
 //! 1. An exchange is named by the number of its call and its place in the call, which all ranks
@@ -23,15 +26,20 @@
 //!    done. A rank posts in its two slots by turns, after all others have done with what is there.
 //!    A string that a rank has posted implies that it had done with all exchanges before.
 //!
+//! A rank counts the posts of each other rank that the calls imply. If a rank has made more, it has
+//! made another call, even if that post is overwritten.
+//!
 //! So an exchange moves one cache line from each rank to each other rank if the strings are short.
 //! A rank whose call fails before its exchange leaves it out: the others find its next post, of
 //! another call. All words are little-endian: ranks of any byte order and word size can take part.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use longshore_transport::{Mapping, Range as Place, Segment, SegmentError};
 
+use super::calls::Call;
 use crate::bytes::Bytes;
 use crate::counter;
 use crate::engine::OtherCall;
@@ -54,8 +62,12 @@ const LINE: usize = 128;
 /// Words of a slot before the string.
 const LENGTH: usize = 4;
 const NUMBER: usize = 8;
-const CODE: usize = 12;
-const DATA: usize = 28;
+const POSTS: usize = 12;
+const CALL: usize = 16;
+const DATA: usize = 24;
+
+/// Bytes of a slot after the room of the string: the call in which the rank posted before.
+const BEFORE: usize = 12;
 
 /// The length of a string that isn't on the board.
 const LONG: u32 = u32::MAX;
@@ -82,9 +94,16 @@ pub(super) struct Board {
     own: [Posted; 2],
     /// The place of each rank's slot that this one has found last.
     found: Box<[AtomicUsize]>,
-    /// The last exchange in which ranks don't post, and the bits of those of which this rank hasn't
-    /// learned that they didn't.
-    silent: (AtomicU32, AtomicU32),
+    /// The number of exchanges in which all ranks post, and of the further posts of each rank.
+    due: (AtomicU32, Box<[AtomicU32]>),
+    /// The number of this rank's posts.
+    posts: AtomicU32,
+    /// The number and the word of the call of this rank's last post.
+    before: (AtomicU32, AtomicU64),
+    /// Whether there is a call in `other`.
+    has_surplus: AtomicBool,
+    /// A call of another rank that this one hasn't made.
+    other: Mutex<Option<OtherCall>>,
 }
 
 /// The string in a slot of this rank.
@@ -122,7 +141,8 @@ impl Board {
         let (memory, segment, group) = (segment.map(place)?, segment.clone(), group.clone());
         let free = || Posted { exchange: AtomicU32::new(0), done: AtomicU32::new(u32::MAX) };
         let (next, own) = (AtomicUsize::new(0), [free(), free()]);
-        let (last, silent) = Default::default();
+        let (last, posts, before) = Default::default();
+        let due = (AtomicU32::new(0), (0..size).map(|_| AtomicU32::new(0)).collect());
         let found = (0..size).map(|_| AtomicUsize::new(0)).collect();
         Ok(Some(Board {
             memory,
@@ -135,7 +155,11 @@ impl Board {
             next,
             own,
             found,
-            silent,
+            due,
+            posts,
+            before,
+            has_surplus: AtomicBool::new(false),
+            other: Mutex::default(),
         }))
     }
 
@@ -216,7 +240,7 @@ impl Board {
 
     /// Writes this rank's string of an exchange, in pieces, to its next slot, which is free. `None`
     /// says that the string doesn't go by the board.
-    pub(super) fn post(&self, exchange: Exchange, code: u128, pieces: Option<&[&[u8]]>) {
+    pub(super) fn post(&self, exchange: Exchange, call: u64, pieces: Option<&[&[u8]]>) {
         let which = self.next.load(Ordering::Relaxed) % 2;
         let slot = self.slot(self.rank, which);
         let mut length = 0;
@@ -226,9 +250,15 @@ impl Board {
         }
         self.write(slot + LENGTH, if pieces.is_some() { length as u32 } else { LONG });
         self.write(slot + NUMBER, exchange.number);
-        for (at, word) in (slot + CODE..).step_by(4).zip(words(code)) {
-            self.write(at, word);
-        }
+        let posts = self.posts.load(Ordering::Relaxed).wrapping_add(1);
+        self.posts.store(posts, Ordering::Relaxed);
+        self.write(slot + POSTS, posts);
+        self.write_call(slot + CALL, call);
+        let before = slot + DATA + room(self.size);
+        self.write(before, self.before.0.load(Ordering::Relaxed));
+        self.write_call(before + 4, self.before.1.load(Ordering::Relaxed));
+        self.before.0.store(exchange.number, Ordering::Relaxed);
+        self.before.1.store(call, Ordering::Relaxed);
         self.own[which].exchange.store(exchange.name, Ordering::Relaxed);
         self.own[which].done.store(0, Ordering::Relaxed);
         self.next.store(1 - which, Ordering::Relaxed);
@@ -277,24 +307,73 @@ impl Board {
         slots.into_iter().find(is_later).map(|at| Slot { rank, at })
     }
 
-    /// Notes the ranks that don't post in an exchange, by their bits.
-    pub(super) fn note_silent(&self, exchange: Exchange, ranks: u32) {
-        self.silent.0.store(exchange.name, Ordering::Relaxed);
-        self.silent.1.store(ranks, Ordering::Relaxed);
+    /// Counts the posts of an exchange.
+    pub(super) fn expect(&self, posters: Posters) {
+        let add = |count: &AtomicU32, more: u32| {
+            count.store(count.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+        };
+        let (all, each) = &self.due;
+        match posters {
+            Posters::All => add(all, 1),
+            Posters::One(rank) => add(&each[rank as usize], 1),
+            Posters::Others(rank) => {
+                add(all, 1);
+                add(&each[rank as usize], u32::MAX);
+            }
+        }
     }
 
-    /// The post of a rank in an exchange in which it had to be silent, if its last one was. It has
-    /// posted again since.
-    pub(super) fn broke_silence(&self, slot: Slot) -> Option<Slot> {
-        let (name, ranks) = (&self.silent.0, self.silent.1.load(Ordering::Relaxed));
-        if ranks >> slot.rank & 1 == 0 {
+    /// Looks whether a rank has made more posts than the calls imply, and notes the call in which
+    /// it posted before.
+    pub(super) fn check_posts(&self, slot: Slot) {
+        if let Some(other) = self.surplus(slot) {
+            self.has_surplus.store(true, Ordering::Relaxed);
+            lock(&self.other).get_or_insert(other);
+        }
+    }
+
+    /// Takes the call that [`check_posts`](Board::check_posts) has noted.
+    #[inline]
+    pub(super) fn take_surplus(&self) -> Option<OtherCall> {
+        if !self.has_surplus.load(Ordering::Relaxed) {
             return None;
         }
-        self.silent.1.store(ranks & !(1 << slot.rank), Ordering::Relaxed);
-        let before = [0, 1].map(|which| self.slot(slot.rank, which));
-        let name = name.load(Ordering::Relaxed);
-        let spoke = |at: &usize| counter::is_exactly(self.word(*at), name, false);
-        before.into_iter().find(spoke).map(|at| Slot { at, ..slot }).filter(|it| it.at != slot.at)
+        self.has_surplus.store(false, Ordering::Relaxed);
+        lock(&self.other).take()
+    }
+
+    /// The call in which a rank posted before, if it has made more posts than the calls imply.
+    /// Tells of it once.
+    fn surplus(&self, slot: Slot) -> Option<OtherCall> {
+        let (all, each) = (self.due.0.load(Ordering::Relaxed), &self.due.1[slot.rank as usize]);
+        let posts = self.read(slot.at + POSTS);
+        let more = posts.wrapping_sub(all).wrapping_sub(each.load(Ordering::Relaxed));
+        if more == 0 {
+            return None;
+        }
+        each.store(posts.wrapping_sub(all), Ordering::Relaxed);
+        // A rank that has made fewer has left out a call, and others have found that.
+        let before = slot.at + DATA + room(self.size);
+        let code = Call::code_of(self.read_call(before + 4));
+        let call = (self.group.process(slot.rank), self.read(before) as i32, code);
+        (more <= u32::MAX / 2).then_some(call)
+    }
+
+    /// The call in which a rank posted last, if it has made more posts than the calls imply. No
+    /// rank posts any more.
+    pub(super) fn last_surplus(&self) -> Option<OtherCall> {
+        (0..self.size).filter(|rank| *rank != self.rank).find_map(|rank| {
+            let slots = [0, 1].map(|which| Slot { rank, at: self.slot(rank, which) });
+            let posts = |slot: &Slot| match self.word(slot.at).load(Ordering::Acquire) {
+                0 => 0,
+                _ => self.read(slot.at + POSTS),
+            };
+            let last = match posts(&slots[1]).wrapping_sub(posts(&slots[0])) as i32 {
+                1.. => slots[1],
+                _ => slots[0],
+            };
+            (posts(&last) > 0 && self.surplus(last).is_some()).then(|| self.call(last))
+        })
     }
 
     /// A post in another call of this number.
@@ -309,17 +388,15 @@ impl Board {
         posts.find(|found| found.1 == number && ![0, code].contains(&found.2))
     }
 
-    /// Whether a rank has posted in the call of this number and code.
+    /// Whether a rank has posted in this call of this number.
     #[inline]
-    pub(super) fn is_in_call(&self, slot: Slot, number: i32, code: u128) -> bool {
-        let mut at = (slot.at + CODE..).step_by(4).zip(words(code));
-        self.read(slot.at + NUMBER) == number as u32 && at.all(|(at, word)| self.read(at) == word)
+    pub(super) fn is_in_call(&self, slot: Slot, number: i32, call: u64) -> bool {
+        self.read(slot.at + NUMBER) == number as u32 && self.read_call(slot.at + CALL) == call
     }
 
     /// The sender, number and code of the call in which a rank has posted.
     pub(super) fn call(&self, slot: Slot) -> OtherCall {
-        let code = [0, 1, 2, 3].map(|word| u128::from(self.read(slot.at + CODE + 4 * word)));
-        let code = code[0] | code[1] << 32 | code[2] << 64 | code[3] << 96;
+        let code = Call::code_of(self.read_call(slot.at + CALL));
         (self.group.process(slot.rank), self.read(slot.at + NUMBER) as i32, code)
     }
 
@@ -385,9 +462,27 @@ impl Board {
         u32::from_le(self.word(offset).load(Ordering::Relaxed))
     }
 
+    fn read_call(&self, offset: usize) -> u64 {
+        u64::from(self.read(offset)) | u64::from(self.read(offset + 4)) << 32
+    }
+
+    fn write_call(&self, offset: usize, call: u64) {
+        self.write(offset, call as u32);
+        self.write(offset + 4, (call >> 32) as u32);
+    }
+
     fn write(&self, offset: usize, value: u32) {
         self.word(offset).store(value.to_le(), Ordering::Relaxed);
     }
+}
+
+/// The ranks that post in an exchange.
+#[derive(Clone, Copy)]
+pub(super) enum Posters {
+    All,
+    One(u32),
+    /// All but this one.
+    Others(u32),
 }
 
 /// A slot in which a rank has posted.
@@ -404,19 +499,19 @@ impl Slot {
     }
 }
 
+fn lock(other: &Mutex<Option<OtherCall>>) -> MutexGuard<'_, Option<OtherCall>> {
+    other.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Bytes of the longest string: one for each rank, of as many as eight.
 fn room(size: u32) -> usize {
     STRING * size.min(8) as usize
 }
 
 fn slot_bytes(size: u32) -> usize {
-    (DATA + room(size)).next_multiple_of(LINE)
+    (DATA + room(size) + BEFORE).next_multiple_of(LINE)
 }
 
 fn stride(size: u32) -> usize {
     2 * slot_bytes(size) + LINE
-}
-
-fn words(code: u128) -> [u32; 4] {
-    [code as u32, (code >> 32) as u32, (code >> 64) as u32, (code >> 96) as u32]
 }

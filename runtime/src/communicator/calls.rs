@@ -109,6 +109,18 @@ impl Call {
         (1 + u128::from(self.name)) | (op << 16) | (root << 32)
     }
 
+    /// The number that stands for the call on a board; never 0.
+    pub(super) fn word(self) -> u64 {
+        let code = self.code();
+        // The name and the operation leave bit 31 free, in which the root's presence fits.
+        code as u64 | ((code >> 64) as u64) << 31
+    }
+
+    /// The code of the call for which this number stands on a board.
+    pub(super) fn code_of(word: u64) -> u128 {
+        u128::from(word & !(1 << 31)) | u128::from(word >> 31 & 1) << 64
+    }
+
     /// The call of this code; `None` if it is none of this version's.
     fn of_code(code: u128) -> Option<Call> {
         let name = u8::try_from((code as u16).checked_sub(1)?).ok()?;
@@ -284,8 +296,8 @@ impl Communicator {
         Communicator { reserved: Some(number), ..self.keep() }
     }
 
-    /// Ends a collective call: its outcome, unless messages of earlier calls have been left over
-    /// here. Then ranks made different calls, and this rank the last to learn it.
+    /// Ends a collective call: its outcome, unless messages or posts of earlier calls have been
+    /// left over here. Then ranks made different calls, and this rank the last to learn it.
     ///
     /// # Errors
     /// RMA_SYNC if a rank made another call than this one.
@@ -297,6 +309,8 @@ impl Communicator {
         }
         let context = self.context(Channel::Calls);
         let left = self.process().engine().state().take_left_over(context, at.number);
+        let board = self.shared.board.get().and_then(Option::as_ref);
+        let left = left.or_else(|| board?.take_surplus());
         left.map_or(Ok(outcome), |other| Err(self.mismatch(other)))
     }
 
@@ -321,6 +335,7 @@ mod tests {
             let call = Call::new(name);
             for call in [call, call.with_root(0), call.with_root(-1).by(Some(Op::Max))] {
                 assert_eq!(Call::of_code(call.code()), Some(call));
+                assert_eq!(Call::code_of(call.word()), call.code());
             }
         }
         assert_eq!(Call::of_code(0), None);

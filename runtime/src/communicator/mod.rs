@@ -379,6 +379,10 @@ impl Communicator {
                     // Nothing later would find that the calls of the ranks differed.
                     process.engine().progress();
                     self.end_call(at, Ok(()))?;
+                    let board = self.shared.board.get().and_then(Option::as_ref);
+                    if let Some(other) = board.and_then(Board::last_surplus) {
+                        return Err(self.mismatch(other));
+                    }
                 }
                 found.map_or(Ok(()), Err)
             })

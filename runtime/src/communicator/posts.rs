@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use super::Communicator;
-use super::board::{Board, Exchange, Slot};
+use super::board::{Board, Exchange, Posters, Slot};
 use super::calls::Ongoing;
 use crate::bytes::Bytes;
 use crate::error::{ErrorKind, Result};
@@ -73,8 +73,7 @@ impl<'a> Posts<'a> {
         if self.board.is_free(false).is_err() {
             self.wait(|arming| self.board.is_free(arming), |_| None)?;
         }
-        let code = self.at.call.code();
-        self.board.post(self.exchange, code, has_room.then_some(pieces));
+        self.board.post(self.exchange, self.at.call.word(), has_room.then_some(pieces));
         Ok(has_room)
     }
 
@@ -108,30 +107,14 @@ impl<'a> Posts<'a> {
         Ok(are_there)
     }
 
-    /// Looks whether a rank has posted that doesn't in this call. If one does later,
-    /// this rank learns it in a later call.
-    ///
-    /// # Errors
-    /// RMA_SYNC if one did: it made another call.
-    fn check_silent(&self, is_silent: impl Fn(u32) -> bool) -> Result<()> {
-        let (own, mut silent) = (self.board.rank(), 0);
-        for rank in self.ranks().filter(|rank| *rank != own && is_silent(*rank)) {
-            if let Some(slot) = self.board.find(rank, self.exchange, false) {
-                self.check_call(slot)?;
-            }
-            silent |= 1 << rank;
-        }
-        self.board.note_silent(self.exchange, silent);
-        Ok(())
-    }
-
-    /// Refuses the post of a rank that made another call.
+    /// Refuses the post of a rank that made another call. If it has made another one before, this
+    /// call goes on, and fails when it ends.
     fn check_call(&self, slot: Slot) -> Result<()> {
-        let mismatch = |slot| Err(self.communicator.mismatch(self.board.call(slot)));
-        if !self.board.is_in_call(slot, self.at.number, self.at.call.code()) {
-            return mismatch(slot);
+        if !self.board.is_in_call(slot, self.at.number, self.at.call.word()) {
+            return Err(self.communicator.mismatch(self.board.call(slot)));
         }
-        self.board.broke_silence(slot).map_or(Ok(()), mismatch)
+        self.board.check_posts(slot);
+        Ok(())
     }
 
     /// The string of a rank that has posted it on the board.
@@ -205,6 +188,7 @@ impl<'a> Posts<'a> {
 impl Posts<'_> {
     /// The strings of all ranks, by rank; `None` if one of them doesn't go by the board.
     pub(super) fn all(&self, mine: &[u8]) -> Result<Option<Vec<Bytes>>> {
+        self.board.expect(Posters::All);
         if !self.post(&[mine])? || !self.await_all(self.ranks())? {
             return Ok(None);
         }
@@ -214,32 +198,31 @@ impl Posts<'_> {
     /// The root's string at the other ranks, and nothing there; `None` if it doesn't go by the
     /// board.
     pub(super) fn of_root(&self, root: u32, mine: &[u8]) -> Result<Option<Bytes>> {
-        let found = match self.board.rank() == root {
+        self.board.expect(Posters::One(root));
+        Ok(match self.board.rank() == root {
             true => self.post(&[mine])?.then(Bytes::default),
             false if self.await_all(root..root + 1)? => Some(self.string_of(root, mine)?),
             false => None,
-        };
-        self.check_silent(|rank| rank != root)?;
-        Ok(found)
+        })
     }
 
     /// This rank's string of those that the root posts; `None` if they don't go by the board.
     pub(super) fn dealt(&self, root: u32, parts: &mut [Bytes]) -> Result<Option<Bytes>> {
         let own = self.board.rank();
-        let found = match own == root {
+        self.board.expect(Posters::One(root));
+        Ok(match own == root {
             true if self.post_parts(parts)? => parts.get_mut(own as usize).map(std::mem::take),
             true => None,
             false if self.await_all(root..root + 1)? => Some(self.part(root, own)?),
             false => None,
-        };
-        self.check_silent(|rank| rank != root)?;
-        Ok(found)
+        })
     }
 
     /// The string for this rank of those that each rank posts, by rank; `None` if they don't go by
     /// the board.
     pub(super) fn dealt_by_all(&self, parts: &mut [Bytes]) -> Result<Option<Vec<Bytes>>> {
         let own = self.board.rank();
+        self.board.expect(Posters::All);
         if !self.post_parts(parts)? || !self.await_all(self.ranks())? {
             return Ok(None);
         }
@@ -252,18 +235,19 @@ impl Posts<'_> {
 
     /// The strings of all ranks at the root, by rank; `None` for one that doesn't go by the board.
     pub(super) fn at_root(&self, mine: &[u8]) -> Result<Vec<Option<Bytes>>> {
+        self.board.expect(Posters::Others(self.board.rank()));
         self.of_some(self.ranks(), mine)
     }
 
     /// Posts this rank's string for the root. Returns false if it doesn't go by the board.
     pub(super) fn for_root(&self, root: u32, mine: &[u8]) -> Result<bool> {
-        let is_there = self.post(&[mine])?;
-        self.check_silent(|rank| rank == root)?;
-        Ok(is_there)
+        self.board.expect(Posters::Others(root));
+        self.post(&[mine])
     }
 
     /// Posts this rank's string for the higher ranks. Returns false if it doesn't go by the board.
     pub(super) fn for_higher(&self, mine: &[u8]) -> Result<bool> {
+        self.board.expect(Posters::All);
         self.post(&[mine])
     }
 
@@ -291,6 +275,7 @@ impl Posts<'_> {
         wants: bool,
         mut combine: impl FnMut(Bytes, Bytes) -> Result<Bytes>,
     ) -> Result<Option<Bytes>> {
+        self.board.expect(Posters::All);
         let is_there = self.post(&[&mine])?;
         if !wants {
             return Ok(None);
