@@ -120,12 +120,7 @@ impl Barrier {
     /// Leaves for good, outside of any pass. Returns true to the last of all ranks, which may free
     /// the memory.
     pub(crate) fn leave(&self) -> bool {
-        let next = |left: u32| Some(u32::from_le(left).wrapping_add(1).to_le());
-        // What the other ranks read of their lines was read before the memory is free.
-        let before =
-            self.word(self.size, 0).fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
-        let (Ok(before) | Err(before)) = before;
-        u32::from_le(before).wrapping_add(1) == self.size
+        counter::leave(self.word(self.size, 0), self.size)
     }
 
     fn signal(&self, entered: &Entered) {

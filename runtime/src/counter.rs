@@ -1,4 +1,4 @@
-//! A counter in shared memory, which one rank writes and another waits for, asleep if it has to
+//! A counter in shared memory, which one rank writes and others wait for, asleep if they have to
 //! wait long.
 //!
 //! ```text
@@ -6,15 +6,14 @@
 //! ```
 //!
 //! A reader that goes to sleep sets the low bit. The writer swaps the word, finds the bit and rings
-//! the reader. All that the writer wrote before a count is visible to a reader that has read it.
+//! the readers. All that the writer wrote before a count is visible to a reader that has read it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The bit that the reader sets before it sleeps.
 const ASLEEP: u32 = 1;
 
-/// The highest count, and the mask of counts. They wrap: neither side is ever more than a few
-/// ahead.
+/// The highest count, and the mask of counts. They wrap: a reader waits for a count that is near.
 pub(crate) const COUNTS: u32 = u32::MAX >> 1;
 
 /// The count after this one, which may be 0.
@@ -23,10 +22,10 @@ pub(crate) fn next(count: u32) -> u32 {
     count.wrapping_add(1) & COUNTS
 }
 
-/// Writes a count. Returns true if the reader sleeps and the caller has to ring it.
+/// Writes a count. Returns true if a reader sleeps and the caller has to ring the readers.
 #[inline]
 pub(crate) fn set(word: &AtomicU32, count: u32) -> bool {
-    // Pairs with the load and the exchange in `is_reached`.
+    // Pairs with the load and the exchange in `is_within`.
     let before = word.swap((count << 1).to_le(), Ordering::AcqRel);
     u32::from_le(before) & ASLEEP != 0
 }
@@ -41,29 +40,35 @@ pub(crate) fn last(word: &AtomicU32) -> u32 {
 /// that the writer of the next count rings it.
 #[inline]
 pub(crate) fn is_reached(word: &AtomicU32, count: u32, arming: bool) -> bool {
-    holds(word, |found| found.wrapping_sub(count) & COUNTS <= COUNTS / 2, arming)
+    is_within(word, count, COUNTS / 2, arming)
 }
 
-/// Whether exactly this count is written, as [`is_reached`] does.
+/// Whether this count, or one of so many after it, is written, as [`is_reached`] does.
 #[inline]
-pub(crate) fn is_exactly(word: &AtomicU32, count: u32, arming: bool) -> bool {
-    holds(word, |found| found == count, arming)
+pub(crate) fn is_within(word: &AtomicU32, count: u32, more: u32, arming: bool) -> bool {
+    let is_there = |word: u32| (u32::from_le(word) >> 1).wrapping_sub(count) & COUNTS <= more;
+    // Pairs with the swap in `set`.
+    let mut found = word.load(Ordering::Acquire);
+    loop {
+        if is_there(found) || !arming {
+            return is_there(found);
+        }
+        let asleep = found | ASLEEP.to_le();
+        // Writers of other counts may come between, and another reader may have set the bit.
+        match word.compare_exchange(found, asleep, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return false,
+            Err(now) => found = now,
+        }
+    }
 }
 
-/// Whether the count is one that the reader waits for.
-#[inline(always)] // The closure is part of the reader's loop.
-fn holds(word: &AtomicU32, is_awaited: impl Fn(u32) -> bool, arming: bool) -> bool {
-    let is_there = |word: u32| is_awaited(u32::from_le(word) >> 1);
-    // Pairs with the swap in `set`.
-    let found = word.load(Ordering::Acquire);
-    if is_there(found) || !arming {
-        return is_there(found);
-    }
-    let asleep = found | ASLEEP.to_le();
-    match word.compare_exchange(found, asleep, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => false,
-        Err(found) => is_there(found),
-    }
+/// Counts that a rank leaves for good, in another word than counts of rounds. Returns true to the
+/// last of so many ranks, which then may free the memory: what the others have read of it they
+/// read before.
+pub(crate) fn leave(word: &AtomicU32, ranks: u32) -> bool {
+    let next = |left: u32| Some(u32::from_le(left).wrapping_add(1).to_le());
+    let (Ok(before) | Err(before)) = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+    u32::from_le(before).wrapping_add(1) == ranks
 }
 
 #[cfg(test)]
@@ -75,7 +80,7 @@ mod tests {
         let word = AtomicU32::new(0);
         assert!(!set(&word, COUNTS) && last(&word) == COUNTS);
         assert!(is_reached(&word, COUNTS, true) && is_reached(&word, COUNTS - 1, true));
-        assert!(is_exactly(&word, COUNTS, true) && !is_exactly(&word, COUNTS - 1, false));
+        assert!(is_within(&word, COUNTS, 0, true) && !is_within(&word, COUNTS - 1, 0, false));
         assert_eq!(next(COUNTS), 0);
         assert!(!is_reached(&word, 0, false) && !is_reached(&word, 0, true));
         assert_eq!(last(&word), COUNTS);

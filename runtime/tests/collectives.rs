@@ -226,6 +226,46 @@ fn data_of_any_length_reach_the_ranks_that_need_them() {
     });
 }
 
+/// Ranks that pass operands of other lengths, which may go by message, delay no other rank.
+#[test]
+fn operands_that_differ_in_length_are_an_error_where_they_are_combined() {
+    everywhere_with(Checking::Off, |_, world| {
+        let (me, last) = (world.rank(), world.size() - 1);
+        let add = UserOp::new(|low: &[i64], high: &mut [i64]| {
+            low.iter().zip(high).for_each(|(low, high)| *high += low);
+        });
+        let class = |outcome: longshore::Result<()>| outcome.err().map(|error| error.class());
+        for (most, one) in [(3, 40_000), (40_000, 3), (40_000, 50_000)] {
+            let mine = vec![1i64; if me == last { one } else { most }];
+            let mut room = mine.clone();
+            let differ = (last > 0).then_some(Class::Type);
+            let outcome = world.reduce(&mine, &mut room, &add, 0);
+            assert_eq!(class(outcome), differ.filter(|_| me == 0));
+            assert_eq!(class(world.allreduce(&mine, &mut room, &add)), differ);
+            let outcome = world.scan(&mine, &mut room, &add);
+            assert_eq!(class(outcome), differ.filter(|_| me == last));
+            world.barrier().unwrap();
+        }
+    });
+}
+
+#[test]
+fn ranks_that_divide_short_operands_differently_get_an_error() {
+    everywhere_with(Checking::Off, |_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let mut ranges: Vec<_> = (0..i64::from(size)).map(|rank| rank..rank + 1).collect();
+        let is_other = me == size - 1 && size > 1;
+        if is_other {
+            ranges.swap(0, 1);
+        }
+        let mine = vec![me; size as usize];
+        let outcome = world.reduce_scatter(&mine, &mut [0], &ranges, Op::Sum);
+        let class = outcome.err().map(|error| error.class());
+        assert_eq!(class, (size > 1).then_some(Class::Type));
+        world.barrier().unwrap();
+    });
+}
+
 /// A board has room for two strings of a rank. Ranks that others don't wait for go ahead.
 #[test]
 fn ranks_that_go_ahead_overwrite_nothing() {

@@ -425,6 +425,28 @@ fn several_requests_are_waited_for_at_once() {
 }
 
 #[test]
+fn a_kept_communicator_serves_calls_after_its_memory_is_freed() {
+    everywhere(4, |_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let dup = world.dup().unwrap();
+        dup.barrier().unwrap();
+        assert_eq!(dup.allgather(&[me]).unwrap(), Vec::from_iter(0..size));
+        let kept = dup.keep();
+        dup.free().unwrap();
+        // New memory of other communicators is theirs alone.
+        let other = world.dup().unwrap();
+        for round in 0..3 {
+            let mut value = [if me == 0 { round } else { -1 }];
+            kept.bcast(&mut value, 0).unwrap();
+            assert_eq!(value, [round]);
+            kept.barrier().unwrap();
+            assert_eq!(other.allgather(&[me + round]).unwrap()[0], round);
+        }
+        other.free().unwrap();
+    });
+}
+
+#[test]
 fn names_belong_to_one_handle_on_one_rank() {
     everywhere(crowd(2), |rank, world| {
         assert_eq!(

@@ -34,7 +34,7 @@
 //! another call. All words are little-endian: ranks of any byte order and word size can take part.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use longshore_transport::{Mapping, Range as Place, Segment, SegmentError};
@@ -52,8 +52,8 @@ pub(super) const MOST: u32 = u32::BITS;
 /// Bytes of the longest string for one of few ranks.
 const STRING: usize = (16 << 10) + 64;
 
-/// Bytes beside the data of a string, and at most beside each string for one rank.
-const HEAD: usize = 32;
+/// Bytes of a string beside its data, and the end of a string for one rank.
+pub(super) const BESIDE: usize = 32;
 
 /// The distance of what different ranks write. It is two cache lines, since processors prefetch
 /// neighbouring lines in pairs.
@@ -75,8 +75,11 @@ const LONG: u32 = u32::MAX;
 /// The bits of an exchange's name that count the exchanges of its call.
 const STEPS: u32 = 4;
 
-/// The calls that ranks can be apart, and many more.
-const APART: u32 = 1 << 12;
+/// More calls than ranks are ever apart.
+const APART: u32 = 1 << 16;
+
+/// As many names.
+const NAMES_APART: u32 = APART << STEPS;
 
 /// The board, as one of its ranks uses it.
 pub(super) struct Board {
@@ -100,6 +103,8 @@ pub(super) struct Board {
     posts: AtomicU32,
     /// The number and the word of the call of this rank's last post.
     before: (AtomicU32, AtomicU64),
+    /// Whether a thread takes part in an exchange.
+    is_claimed: AtomicBool,
     /// Whether there is a call in `other`.
     has_surplus: AtomicBool,
     /// A call of another rank that this one hasn't made.
@@ -158,6 +163,7 @@ impl Board {
             due,
             posts,
             before,
+            is_claimed: AtomicBool::new(false),
             has_surplus: AtomicBool::new(false),
             other: Mutex::default(),
         }))
@@ -180,6 +186,16 @@ impl Board {
         &self.group
     }
 
+    /// Takes the board for an exchange of this thread. Returns false if another thread has it.
+    pub(super) fn claim(&self) -> bool {
+        !self.is_claimed.swap(true, Ordering::Acquire)
+    }
+
+    /// Gives the board back to other threads.
+    pub(super) fn release(&self) {
+        self.is_claimed.store(false, Ordering::Release);
+    }
+
     /// Begins the next exchange of a call. `None` if the call has had as many as have names.
     pub(super) fn begin(&self, number: i32) -> Option<Exchange> {
         let number = number as u32;
@@ -194,9 +210,9 @@ impl Board {
         call.store(number, Ordering::Relaxed);
         name.store(next, Ordering::Relaxed);
         for own in &self.own {
-            // Ranks are never so far apart. Names that are older can't be compared.
+            // Names that are older can't be compared. All ranks have done with them.
             let age = next.wrapping_sub(own.exchange.load(Ordering::Relaxed)) & counter::COUNTS;
-            if age > APART << STEPS {
+            if age > NAMES_APART {
                 own.done.store(u32::MAX, Ordering::Relaxed);
             }
         }
@@ -218,7 +234,10 @@ impl Board {
         let exchange = own.exchange.load(Ordering::Relaxed);
         for rank in 0..self.size {
             if done >> rank & 1 == 0 {
-                if !counter::is_reached(self.word(self.done_of(rank)), exchange, arming) {
+                let word = self.word(self.done_of(rank));
+                let is_done = counter::is_within(word, exchange, 2 * NAMES_APART, arming);
+                // A counter of 0 may be near, and is that of a rank that has done with nothing.
+                if !is_done || counter::last(word) == 0 {
                     return Err(rank);
                 }
                 done |= 1 << rank;
@@ -230,7 +249,7 @@ impl Board {
 
     /// Bytes of data in the longest string for one rank, if those for all ranks are as long.
     pub(super) fn longest_part(&self) -> usize {
-        room(self.size) / self.size as usize - HEAD
+        room(self.size) / self.size as usize - BESIDE
     }
 
     /// Whether a slot has room for a string of so many bytes.
@@ -243,13 +262,15 @@ impl Board {
     pub(super) fn post(&self, exchange: Exchange, call: u64, pieces: Option<&[&[u8]]>) {
         let which = self.next.load(Ordering::Relaxed) % 2;
         let slot = self.slot(self.rank, which);
+        self.write(slot + NUMBER, exchange.number);
+        // A rank that reads the new call finds the new number, too; see `call`.
+        fence(Ordering::Release);
         let mut length = 0;
         for piece in pieces.unwrap_or_default() {
             self.memory.store(slot + DATA + length, piece);
             length += piece.len();
         }
         self.write(slot + LENGTH, if pieces.is_some() { length as u32 } else { LONG });
-        self.write(slot + NUMBER, exchange.number);
         let posts = self.posts.load(Ordering::Relaxed).wrapping_add(1);
         self.posts.store(posts, Ordering::Relaxed);
         self.write(slot + POSTS, posts);
@@ -274,7 +295,7 @@ impl Board {
     pub(super) fn find(&self, rank: u32, exchange: Exchange, arming: bool) -> Option<Slot> {
         for which in [0, 1] {
             let slot = self.slot(rank, which);
-            if counter::is_exactly(self.word(slot), exchange.name, arming)
+            if counter::is_within(self.word(slot), exchange.name, 0, arming)
                 && self.read(slot + NUMBER) == exchange.number
             {
                 for own in &self.own {
@@ -300,9 +321,9 @@ impl Board {
     pub(super) fn find_later(&self, rank: u32, exchange: Exchange) -> Option<Slot> {
         let slots = [0, 1].map(|which| self.slot(rank, which));
         let is_later = |slot: &usize| {
-            let name = u32::from_le(self.word(*slot).load(Ordering::Acquire)) >> 1;
-            let ahead = self.read(*slot + NUMBER).wrapping_sub(exchange.number) & i32::MAX as u32;
-            (1..APART).contains(&ahead) || ahead == 0 && name > exchange.name
+            let name = self.name(*slot);
+            let ahead = name.wrapping_sub(exchange.name) & counter::COUNTS;
+            name != 0 && (1..NAMES_APART).contains(&ahead)
         };
         slots.into_iter().find(is_later).map(|at| Slot { rank, at })
     }
@@ -316,10 +337,6 @@ impl Board {
         match posters {
             Posters::All => add(all, 1),
             Posters::One(rank) => add(&each[rank as usize], 1),
-            Posters::Others(rank) => {
-                add(all, 1);
-                add(&each[rank as usize], u32::MAX);
-            }
         }
     }
 
@@ -381,8 +398,7 @@ impl Board {
         let slots = (0..self.size).flat_map(|rank| [0, 1].map(|which| (rank, which)));
         let mut posts = slots.filter_map(|(rank, which)| {
             let at = self.slot(rank, which);
-            let name = u32::from_le(self.word(at).load(Ordering::Acquire)) >> 1;
-            let is_of_number = name >> STEPS == number as u32 & counter::COUNTS >> STEPS;
+            let is_of_number = self.name(at) >> STEPS == number as u32 & counter::COUNTS >> STEPS;
             is_of_number.then(|| self.call(Slot { rank, at }))
         });
         posts.find(|found| found.1 == number && ![0, code].contains(&found.2))
@@ -397,6 +413,8 @@ impl Board {
     /// The sender, number and code of the call in which a rank has posted.
     pub(super) fn call(&self, slot: Slot) -> OtherCall {
         let code = Call::code_of(self.read_call(slot.at + CALL));
+        // Pairs with the fence in `post`: the rank may be about to post again.
+        fence(Ordering::Acquire);
         (self.group.process(slot.rank), self.read(slot.at + NUMBER) as i32, code)
     }
 
@@ -423,12 +441,7 @@ impl Board {
     /// Leaves for good, outside of any exchange. Returns true to the last of all ranks, which may
     /// free the memory.
     pub(super) fn leave(&self) -> bool {
-        let next = |left: u32| Some(u32::from_le(left).wrapping_add(1).to_le());
-        let left = self.word(stride(self.size) * self.size as usize);
-        // What the other ranks read was read before the memory is free.
-        let (Ok(before) | Err(before)) =
-            left.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
-        u32::from_le(before).wrapping_add(1) == self.size
+        counter::leave(self.word(stride(self.size) * self.size as usize), self.size)
     }
 
     /// Publishes the rank for which this one waits, for the watchdog.
@@ -451,6 +464,11 @@ impl Board {
 
     fn done_of(&self, rank: u32) -> usize {
         stride(self.size) * rank as usize + 2 * slot_bytes(self.size)
+    }
+
+    /// The name of the exchange in which a slot's rank has posted there last.
+    fn name(&self, slot: usize) -> u32 {
+        u32::from_le(self.word(slot).load(Ordering::Acquire)) >> 1
     }
 
     fn word(&self, offset: usize) -> &AtomicU32 {
@@ -481,8 +499,6 @@ impl Board {
 pub(super) enum Posters {
     All,
     One(u32),
-    /// All but this one.
-    Others(u32),
 }
 
 /// A slot in which a rank has posted.
@@ -514,4 +530,110 @@ fn slot_bytes(size: u32) -> usize {
 
 fn stride(size: u32) -> usize {
     2 * slot_bytes(size) + LINE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The boards of two ranks, in one memory.
+    fn pair() -> [Board; 2] {
+        let segment = Segment::create(2).unwrap();
+        let place = segment.as_rank(0).unwrap().allocate(Board::bytes(2)).unwrap();
+        [0, 1].map(|rank| {
+            let segment = segment.as_rank(rank).unwrap();
+            let group = Group::of_job(2, rank);
+            Board::new(&segment, place, &group, rank).unwrap().unwrap()
+        })
+    }
+
+    /// Lets the first rank post, and checks that the second one finds it.
+    fn pass([from, to]: &[Board; 2], number: i32, string: &[u8]) -> Exchange {
+        let call = Call::new("bcast").word();
+        let sent = from.begin(number).unwrap();
+        assert_eq!(from.is_free(false), Ok(()));
+        from.expect(Posters::One(0));
+        from.post(sent, call, Some(&[string]));
+        from.end(sent);
+        let wanted = to.begin(number).unwrap();
+        to.expect(Posters::One(0));
+        let slot = to.find(0, wanted, false).unwrap();
+        assert!(to.is_in_call(slot, number, call));
+        assert_eq!(to.take(slot, 0..string.len()).unwrap().as_deref(), Some(string));
+        assert!(to.take(slot, 0..string.len() + 1).unwrap().is_none());
+        to.check_posts(slot);
+        assert_eq!(to.take_surplus(), None);
+        wanted
+    }
+
+    #[test]
+    fn a_slot_is_overwritten_after_its_readers_have_done_with_it() {
+        // The names begin again between these calls.
+        for first in [1, (1 << 27) - 2, i32::MAX - 1] {
+            let boards = pair();
+            let number = |call: i32| first.wrapping_add(call) & i32::MAX;
+            let one = pass(&boards, number(0), b"one");
+            let two = pass(&boards, number(1), b"two");
+            // The second rank still reads the string of the first call.
+            assert_eq!(boards[0].is_free(false), Err(1));
+            boards[1].end(one);
+            let three = pass(&boards, number(2), b"three");
+            assert_eq!(boards[0].is_free(true), Err(1));
+            boards[1].end(two);
+            boards[1].end(three);
+            pass(&boards, number(3), b"four");
+        }
+    }
+
+    #[test]
+    fn barriers_of_any_number_between_two_exchanges_free_no_slot() {
+        let boards = pair();
+        boards[1].end(pass(&boards, 1, b"one"));
+        // The other rank's counter is as far behind as these calls.
+        for call in [70_000_000, 100_000_000, i32::MAX - 5] {
+            let _ = [pass(&boards, call, b"two"), pass(&boards, call + 1, b"three")];
+            assert_eq!(boards[0].is_free(false), Err(1), "{call}");
+            let last = boards[1].begin(call + 2).unwrap();
+            boards[1].end(last);
+        }
+    }
+
+    #[test]
+    fn posts_of_other_calls_are_found() {
+        let boards = pair();
+        let [one, two] = &boards;
+        let sent = one.begin(1).unwrap();
+        one.post(sent, Call::new("gather").word(), Some(&[b"x"]));
+        let wanted = two.begin(1).unwrap();
+        let slot = two.find(0, wanted, false).unwrap();
+        let (number, call) = (1, Call::new("bcast"));
+        assert!(!two.is_in_call(slot, number, call.word()));
+        let other = (0, 1, Call::new("gather").code());
+        assert_eq!(two.call(slot), other);
+        assert_eq!(two.other_call((number, call.code())), Some(other));
+        assert_eq!(two.other_call((number, Call::new("gather").code())), None);
+        // A rank that has gone on to a later call, of which another rank learns there.
+        let later = one.begin(2).unwrap();
+        one.post(later, call.word(), Some(&[b"y"]));
+        assert!(two.find_later(0, wanted).is_none_or(|slot| two.call(slot).1 == 2));
+        two.end(wanted);
+        let next = two.begin(2).unwrap();
+        two.expect(Posters::One(0));
+        let slot = two.find(0, next, false).unwrap();
+        two.check_posts(slot);
+        assert_eq!(two.take_surplus(), Some(other));
+        two.check_posts(slot);
+        assert_eq!(two.take_surplus(), None);
+    }
+
+    #[test]
+    fn words_of_a_faulty_peer_are_refused() {
+        let boards = pair();
+        let wanted = pass(&boards, 1, b"string");
+        let slot = boards[1].find(0, wanted, false).unwrap();
+        boards[1].write(slot.at + LENGTH, LONG - 1);
+        let longest = boards[1].length(slot).unwrap();
+        assert!(longest <= room(2) && boards[1].take(slot, 0..longest + 1).unwrap().is_none());
+        assert!(boards[1].take(slot, 5..longest).unwrap().is_some());
+    }
 }

@@ -14,8 +14,7 @@ impl Communicator {
         self.likeness().by_length
     }
 
-    /// What the members have in common. It is determined once, since neither the members nor what
-    /// they are ever change.
+    /// It is determined once: the members and their representations never change.
     fn likeness(&self) -> Likeness {
         *self.shared.likeness.get_or_init(|| {
             let own = self.process().me().architecture;
@@ -33,7 +32,7 @@ impl Communicator {
     }
 }
 
-/// What the members of a communicator have in common.
+/// The properties that all members share.
 #[derive(Clone, Copy)]
 pub(super) struct Likeness {
     /// Nothing is converted between them.

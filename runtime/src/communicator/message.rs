@@ -11,6 +11,7 @@ use std::ops::Range;
 use shipable::{Partial, SharedProgram};
 
 use super::Communicator;
+use super::board::BESIDE;
 use super::calls::Ongoing;
 use super::participants::{Sent, told};
 use crate::bytes::Bytes;
@@ -36,11 +37,13 @@ const ANNOUNCEMENT: usize = HEAD + 8;
 /// calls").
 const SHORT: u64 = 32 << 10;
 
-/// The same, among ranks of one host.
+/// Bytes of the longest block that messages among ranks of one host carry.
 const SHORT_BESIDE: u64 = 4 << 10;
 
-/// The same, in calls whose ranks post on a board.
-const SHORT_POSTED: u64 = 16 << 10;
+/// Bytes of the longest block that the ranks of a call post on a board.
+pub(super) const SHORT_POSTED: u64 = 16 << 10;
+
+const _: () = assert!(HEAD + size_of::<u32>() <= BESIDE, "a board has room for short blocks");
 
 /// The memory of one side of a call, and the elements there.
 #[derive(Clone, Copy)]

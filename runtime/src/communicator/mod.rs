@@ -368,7 +368,7 @@ impl Communicator {
                 let at = self.begin(Call::new(if ends { "finalize" } else { "barrier" }));
                 // A rank that leaves the barrier early can't affect the announcements of the
                 // others.
-                match self.is_inter() {
+                match self.is_inter() || self.shared.freed.load(Ordering::Relaxed) {
                     false => self.meet(self.meeting()?)?,
                     true => {
                         let all = self.participants(at);

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 use serde::Serialize;
@@ -18,7 +19,7 @@ use serde::de::DeserializeOwned;
 use super::Communicator;
 use super::board::{self, Board};
 use super::calls::{Call, Ongoing};
-use super::posts::Posts;
+use super::posts::{Posts, Way};
 use crate::barrier::Barrier;
 use crate::bytes::Bytes;
 use crate::engine::{
@@ -256,22 +257,28 @@ impl<'a> Participants<'a> {
     }
 
     /// Combines the bytes of all ranks at the root, in the order of their positions. Returns `None`
-    /// at the other ranks. Each rank combines its bytes with those of its children, the nearest
-    /// child first.
+    /// at the other ranks. By a board, the root combines all of them. By messages, each rank
+    /// combines its bytes with those of its children, the nearest child first. `combine` also gets
+    /// the distance of the second position from this rank's.
     pub(super) async fn fold(
         &self,
         mine: Bytes,
         mut combine: impl FnMut(Bytes, Bytes, u32) -> Result<Bytes>,
     ) -> Result<Option<Bytes>> {
-        if let Some(posts) = self.posts()? {
-            let Some(mut all) = self.collect(&posts, mine).await? else { return Ok(None) };
-            all.rotate_left(self.root as usize);
-            let mut all = (0..).zip(all);
-            let first = all.next().map_or_else(Bytes::default, |(_, first)| first);
-            let mut rest = all;
-            return rest.try_fold(first, |held, (at, heard)| combine(held, heard, at)).map(Some);
-        }
         let mut held = mine;
+        if let Some(posts) = self.posts()? {
+            match self.collect(&posts, held).await? {
+                Err(mine) => held = mine,
+                Ok(None) => return Ok(None),
+                Ok(Some(mut all)) => {
+                    all.rotate_left(self.root as usize);
+                    let mut all = (0..).zip(all);
+                    let first = all.next().map_or_else(Bytes::default, |(_, first)| first);
+                    let both = |held, (at, heard)| combine(held, heard, at);
+                    return all.try_fold(first, both).map(Some);
+                }
+            }
+        }
         let children: Vec<_> = self.children().collect();
         for bit in children.into_iter().rev() {
             let child = self.process_at(self.position() + bit);
@@ -285,15 +292,20 @@ impl<'a> Participants<'a> {
     }
 
     /// Returns the byte strings of all ranks at the root, by rank, and `None` at the other ranks.
-    pub(super) async fn gather(&self, mine: Bytes) -> Result<Option<Vec<Bytes>>> {
+    pub(super) async fn gather(&self, mut mine: Bytes) -> Result<Option<Vec<Bytes>>> {
         if let Some(posts) = self.posts()? {
-            return self.collect(&posts, mine).await;
+            match self.collect(&posts, mine).await? {
+                Err(back) => mine = back,
+                Ok(all) => return Ok(all),
+            }
         }
         let together = |mut held: Bytes, heard: Bytes, _| {
             held.extend(&heard)?;
             Ok(held)
         };
-        let Some(joined) = self.fold(join(&[&mine])?, together).await? else { return Ok(None) };
+        let by_messages = Participants { may_post: false, ..*self };
+        let joined = by_messages.fold(join(&[&mine])?, together).await?;
+        let Some(joined) = joined else { return Ok(None) };
         let mut parts =
             self.split_received(&joined, self.size() as usize, self.group.process(self.root))?;
         parts.rotate_right(self.root as usize);
@@ -364,18 +376,20 @@ impl<'a> Participants<'a> {
         combine: impl Fn(&[u8], Bytes) -> Result<Bytes>,
     ) -> Result<(Option<Bytes>, Bytes)> {
         if let Some(posts) = self.posts()? {
-            let mut before: Option<Bytes> = None;
-            for heard in self.lower(&posts, &mine).await? {
-                before = Some(match &before {
-                    Some(lower) => combine(lower, heard)?,
-                    None => heard,
-                });
+            if let Some(lower) = self.lower(&posts, &mine).await? {
+                let mut before: Option<Bytes> = None;
+                for heard in lower {
+                    before = Some(match &before {
+                        Some(lower) => combine(lower, heard)?,
+                        None => heard,
+                    });
+                }
+                let whole = match &before {
+                    Some(before) => combine(before, mine)?,
+                    None => mine,
+                };
+                return Ok((before, whole));
             }
-            let whole = match &before {
-                Some(before) => combine(before, mine)?,
-                None => mine,
-            };
-            return Ok((before, whole));
         }
         let (size, mut held, mut before, mut step) = (self.size(), Arc::new(mine), None, 1);
         while step < size {
@@ -392,31 +406,45 @@ impl<'a> Participants<'a> {
             }
             step <<= 1;
         }
-        Ok((before, Arc::into_inner(held).unwrap_or_default()))
+        // The last message may still wait to be sent.
+        Ok((before, Arc::try_unwrap(held).or_else(|held| Bytes::copy_of(&held))?))
     }
 
-    /// The strings of all ranks at the root, by rank. A string that doesn't go by the board is sent
-    /// to the root.
-    async fn collect(&self, posts: &Posts<'_>, mine: Bytes) -> Result<Option<Vec<Bytes>>> {
-        let root = self.root;
-        if self.rank != root {
-            if !posts.for_root(root, &mine)? {
-                self.exchange(Some((self.group.process(root), mine)), None).await?;
+    /// The strings of all ranks at the root, by rank. `Err` with this rank's string if all of them
+    /// go by messages.
+    async fn collect(
+        &self,
+        posts: &Posts<'_>,
+        mine: Bytes,
+    ) -> Result<std::result::Result<Option<Vec<Bytes>>, Bytes>> {
+        let way = posts.for_some(&mine)?;
+        if matches!(way, Way::Messages) {
+            return Ok(Err(mine));
+        }
+        if self.rank == self.root {
+            let mut strings = posts.of_others()?;
+            strings[self.rank as usize] = Some(mine);
+            return Ok(Ok(Some(self.or_sent(strings).await?)));
+        }
+        if matches!(way, Way::Direct) {
+            let root = self.group.process(self.root);
+            self.exchange(Some((root, mine)), None).await?;
+        }
+        Ok(Ok(None))
+    }
+
+    /// The strings of all lower ranks, by rank; `None` if those of all ranks go by messages.
+    async fn lower(&self, posts: &Posts<'_>, mine: &[u8]) -> Result<Option<Vec<Bytes>>> {
+        match posts.for_some(mine)? {
+            Way::Messages => return Ok(None),
+            Way::Direct => {
+                let mine = Arc::new(Bytes::copy_of(mine)?);
+                let higher = (self.rank + 1..self.size()).map(|rank| self.group.process(rank));
+                self.exchange_all(higher.map(|to| (to, mine.clone())), &[]).await?;
             }
-            return Ok(None);
+            Way::Board => {}
         }
-        self.or_sent(posts.at_root(&mine)?).await.map(Some)
-    }
-
-    /// The strings of all lower ranks, by rank. A string that doesn't go by the board is sent to
-    /// all higher ranks.
-    async fn lower(&self, posts: &Posts<'_>, mine: &[u8]) -> Result<Vec<Bytes>> {
-        if !posts.for_higher(mine)? {
-            let mine = Arc::new(Bytes::copy_of(mine)?);
-            let higher = (self.rank + 1..self.size()).map(|rank| self.group.process(rank));
-            self.exchange_all(higher.map(|to| (to, mine.clone())), &[]).await?;
-        }
-        self.or_sent(posts.of_lower()?).await
+        self.or_sent(posts.of_lower()?).await.map(Some)
     }
 
     /// The strings of the first ranks, of which those that don't go by the board are received.
@@ -623,20 +651,24 @@ impl Communicator {
         Participants { call: Some((self, call)), waits: at.channel == Channel::Calls, ..some }
     }
 
-    /// The communicator's board, which the first call makes; `None` if its ranks have none. Rank 0
-    /// allocates it and broadcasts its location to the others.
+    /// The communicator's board, which the first call makes; `None` if its ranks have none, or have
+    /// freed it. Rank 0 allocates it and broadcasts its location to the others. They use it if all
+    /// of them can.
     pub(super) fn board(&self) -> Result<Option<&Board>> {
-        if let Some(board) = self.shared.board.get() {
+        let shared = &self.shared;
+        if shared.freed.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        if let Some(board) = shared.board.get() {
             return Ok(board.as_ref());
         }
-        let process = self.process();
         let size = self.group().size() as u32;
-        let may_be = (2..=board::MOST).contains(&size) && self.group().is_on_one(process.hosts());
-        let board = match may_be {
+        let is_on_one = || self.group().is_on_one(self.process().hosts());
+        let board = match (2..=board::MOST).contains(&size) && is_on_one() {
             true => self.make_board()?,
             false => None,
         };
-        Ok(self.shared.board.get_or_init(|| board).as_ref())
+        Ok(shared.board.get_or_init(|| board).as_ref())
     }
 
     fn make_board(&self) -> Result<Option<Board>> {
@@ -644,22 +676,29 @@ impl Communicator {
         // Not in the name of the call: the ranks may make different ones.
         let context = self.context(Channel::Board);
         let participants = Participants::new(process, group, rank, context, 0);
-        let mut mine = Bytes::default();
+        let (mut mine, mut place) = (Bytes::default(), None);
         if rank == 0 {
             // Without memory for a board, the ranks go on by messages.
-            let place = process.segment().allocate(Board::bytes(group.size() as u32)).ok();
-            let place = place.map_or([0, 0], |place| [place.offset, place.len]);
-            mine = Bytes::copy_of(place.map(u64::to_le_bytes).as_flattened())?;
+            place = process.segment().allocate(Board::bytes(group.size() as u32)).ok();
+            let told = place.map_or([0, 0], |place| [place.offset, place.len]);
+            mine = Bytes::copy_of(told.map(u64::to_le_bytes).as_flattened())?;
         }
         let told = finish(pin!(participants.broadcast(mine)))?;
         let unnamed = || protocol(group.process(0), "it named no place for a board");
         let (offset, len) = told.split_first_chunk().ok_or_else(unnamed)?;
         let len = len.first_chunk().ok_or_else(unnamed)?;
-        let place = Range { offset: u64::from_le_bytes(*offset), len: u64::from_le_bytes(*len) };
-        match place.len {
-            0 => Ok(None),
-            _ => Ok(Board::new(process.segment(), place, group, rank)?),
+        let told = Range { offset: u64::from_le_bytes(*offset), len: u64::from_le_bytes(*len) };
+        let board = Board::new(process.segment(), told, group, rank).ok().flatten();
+        let has_board = Bytes::copy_of(&[board.is_some().into()])?;
+        let have = finish(pin!(participants.allgather(has_board)))?;
+        if have.iter().all(|has| has[..] == [1]) {
+            return Ok(board);
         }
+        drop(board);
+        if let Some(place) = place {
+            process.segment().free(place)?;
+        }
+        Ok(None)
     }
 
     /// All ranks of this communicator, for the next announcement of a call. If it is in the name of

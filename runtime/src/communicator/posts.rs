@@ -26,8 +26,13 @@ pub(super) struct Posts<'a> {
 impl Drop for Posts<'_> {
     fn drop(&mut self) {
         self.board.end(self.exchange);
+        self.board.release();
     }
 }
+
+const CLAIMED: ErrorKind = ErrorKind::CommunicatorHandle(
+    "in a collective call of another thread: make these calls one after the other",
+);
 
 /// Where each of the strings that a rank posts for all ranks ends. These words come before them.
 fn ends(parts: &[Bytes]) -> Vec<u8> {
@@ -43,15 +48,21 @@ impl<'a> Posts<'a> {
     /// Begins the next exchange of a call. `None` if the call has had too many.
     ///
     /// # Errors
-    /// A rank is lost.
+    /// A rank is lost. COMM if another thread of this rank takes part in an exchange.
     pub(super) fn begin(
         communicator: &'a Communicator,
         board: &'a Board,
         at: Ongoing,
     ) -> Result<Option<Posts<'a>>> {
         communicator.process().check_living(board.group(), None)?;
-        let exchange = board.begin(at.number);
-        Ok(exchange.map(|exchange| Posts { communicator, board, at, exchange }))
+        if !board.claim() {
+            return Err(CLAIMED.into());
+        }
+        let Some(exchange) = board.begin(at.number) else {
+            board.release();
+            return Ok(None);
+        };
+        Ok(Some(Posts { communicator, board, at, exchange }))
     }
 
     fn ranks(&self) -> Range<u32> {
@@ -94,7 +105,7 @@ impl<'a> Posts<'a> {
             }
             Ok(())
         };
-        // What a rank posted before a later post is visible with that.
+        // What a rank posted before a later post is visible with that post's name.
         let is_missing = |rank| self.board.find(rank, self.exchange, false).is_none();
         let later = |rank| self.board.find_later(rank, self.exchange);
         self.wait(poll, |rank| later(rank).filter(|_| is_missing(rank)))?;
@@ -140,7 +151,7 @@ impl<'a> Posts<'a> {
         let head = self.take(slot, 0..4 * size)?;
         let end = |part: usize| match part.checked_sub(1) {
             None => 4 * size,
-            Some(part) => 4 * size + word(&head[4 * part..]) as usize,
+            Some(part) => (4 * size).saturating_add(word(&head[4 * part..]) as usize),
         };
         self.take(slot, end(index)..end(index + 1))
     }
@@ -233,39 +244,41 @@ impl Posts<'_> {
         self.ranks().map(part).collect::<Result<_>>().map(Some)
     }
 
-    /// The strings of all ranks at the root, by rank; `None` for one that doesn't go by the board.
-    pub(super) fn at_root(&self, mine: &[u8]) -> Result<Vec<Option<Bytes>>> {
-        self.board.expect(Posters::Others(self.board.rank()));
-        self.of_some(self.ranks(), mine)
-    }
-
-    /// Posts this rank's string for the root. Returns false if it doesn't go by the board.
-    pub(super) fn for_root(&self, root: u32, mine: &[u8]) -> Result<bool> {
-        self.board.expect(Posters::Others(root));
-        self.post(&[mine])
-    }
-
-    /// Posts this rank's string for the higher ranks. Returns false if it doesn't go by the board.
-    pub(super) fn for_higher(&self, mine: &[u8]) -> Result<bool> {
+    /// Posts this rank's string for some of the ranks. Returns how it and the others go to them.
+    pub(super) fn for_some(&self, mine: &[u8]) -> Result<Way> {
         self.board.expect(Posters::All);
-        self.post(&[mine])
+        if self.post(&[mine])? {
+            return Ok(Way::Board);
+        }
+        self.await_all(self.ranks())?;
+        let is_short = |rank: &u32| *rank != self.board.rank() && self.is_there(*rank);
+        Ok(if self.ranks().any(|rank| is_short(&rank)) { Way::Direct } else { Way::Messages })
+    }
+
+    /// The strings of all ranks, by rank: an empty one for this rank, and `None` for one that
+    /// doesn't go by the board.
+    pub(super) fn of_others(&self) -> Result<Vec<Option<Bytes>>> {
+        self.of_some(self.ranks())
     }
 
     /// The strings of the lower ranks, by rank; `None` for one that doesn't go by the board.
     pub(super) fn of_lower(&self) -> Result<Vec<Option<Bytes>>> {
-        self.of_some(0..self.board.rank(), &[])
+        self.of_some(0..self.board.rank())
     }
 
-    fn of_some(&self, ranks: Range<u32>, mine: &[u8]) -> Result<Vec<Option<Bytes>>> {
+    fn of_some(&self, ranks: Range<u32>) -> Result<Vec<Option<Bytes>>> {
         self.await_all(ranks.clone())?;
         let string = |rank| match self.is_there(rank) {
-            true => self.string_of(rank, mine).map(Some),
+            true => self.string_of(rank, &[]).map(Some),
             false => Ok(None),
         };
         ranks.map(string).collect()
     }
 
     /// Combines the strings of all ranks in the order of ranks, at a rank that `wants` the result.
+    ///
+    /// No string is too long for the board: operands are announced there, or short (see
+    /// [`SHORT_POSTED`](super::message::SHORT_POSTED)).
     ///
     /// # Errors
     /// INTERN for a string that doesn't go by the board.
@@ -293,6 +306,16 @@ impl Posts<'_> {
         }
         Ok(Some(total))
     }
+}
+
+/// How a rank's string goes to those that need it.
+pub(super) enum Way {
+    /// It is on the board.
+    Board,
+    /// It isn't, and some are: it is sent to each rank that needs it.
+    Direct,
+    /// None is: the strings of all ranks go by the messages of the call's algorithm.
+    Messages,
 }
 
 /// The little-endian word at the beginning of bytes.

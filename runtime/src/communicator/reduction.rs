@@ -144,7 +144,7 @@ impl Communicator {
     }
 
     /// Combines all ranks' operands at rank 0, and lets ranks that have announced them know
-    /// whether all have.
+    /// whether all have. Ranks with a board come here only with operands that none announces.
     async fn combine_at_first(
         &self,
         at: Ongoing,
@@ -586,7 +586,17 @@ impl Communicator {
                     combining.announced = Some(Box::new(announced));
                     Ok(message)
                 }
-                _ => self.pack_part(&operands, 0, operands.count),
+                _ => {
+                    let mut bytes = self.pack_part(&operands, 0, operands.count)?;
+                    if let (Slicing::Of(_, Some(ranges)), Means::Predefined(_)) =
+                        (slicing, &combining.by)
+                    {
+                        let blocks = self.blocks_for(self.group(), operands.count, Some(ranges))?;
+                        let named = divided(operands.signature(operands.count)?, &blocks);
+                        bytes[1..HEAD].copy_from_slice(&named.to_le_bytes());
+                    }
+                    Ok(bytes)
+                }
             }
         };
         let (bytes, failed) = self.seal(pack());
@@ -609,12 +619,7 @@ impl Communicator {
                 let place = |elements| self.packed_size(&operands, elements);
                 let slice = |block: &Range<u64>| Ok(place(block.start)?..place(block.end)?);
                 let slices = blocks.iter().map(slice).collect::<Result<Vec<_>>>()?;
-                // Ranks that divide their operands in different ways don't match.
-                for end in slices.iter().flat_map(|slice| [slice.start, slice.end]) {
-                    named = (named ^ u128::from(end))
-                        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                        .rotate_left(61);
-                }
+                named = divided(signature, &slices);
                 slices
             }
             _ => equal_slices(length, reduction.element().max(1), size),
@@ -712,6 +717,15 @@ impl Communicator {
         let blocks = self.blocks_for(self.group(), *count, ranges)?;
         blocks.into_iter().map(block).collect()
     }
+}
+
+/// The hash of the signature of operands that the ranks divide into these ranges. Ranks that divide
+/// theirs in different ways don't match.
+fn divided(signature: u128, ranges: &[Range<u64>]) -> u128 {
+    let ends = ranges.iter().flat_map(|range| [range.start, range.end]);
+    ends.fold(signature, |hash, end| {
+        (hash ^ u128::from(end)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(61)
+    })
 }
 
 /// How the ranks of a call divide long operands.

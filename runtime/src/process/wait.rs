@@ -301,32 +301,33 @@ impl Process {
     /// # Errors
     /// PROC_ABORTED if the job is being aborted.
     pub(crate) fn poll(&self) -> Result<()> {
-        self.pass()?;
+        self.pass();
         // Callers may call this in a loop, so other threads get a chance to run.
         self.waiter.pause();
         self.check_job()
     }
 
     /// Makes progress once.
-    ///
-    /// # Errors
-    /// PROC_ABORTED if the job is being aborted.
-    fn pass(&self) -> Result<()> {
+    fn pass(&self) {
         self.serve();
         if self.advance() {
             self.waiter.nudge(0);
         }
-        self.check_job()
     }
 
     /// Makes progress in a call that has met its peers, if there is no progress thread. Programs
-    /// may make such calls only, and peers need answers of this rank meanwhile.
+    /// may make such calls only, and peers need answers of this rank meanwhile. Unlike
+    /// [`oblige`](Process::oblige) it lets no other thread run: the peers have.
     ///
     /// # Errors
-    /// Those of [`poll`](Process::poll).
+    /// PROC_ABORTED if the job is being aborted.
     #[inline]
     pub(crate) fn keep_up(&self) -> Result<()> {
-        if self.must_poll() { self.pass() } else { Ok(()) }
+        if self.must_poll() {
+            self.pass();
+            self.check_job()?;
+        }
+        Ok(())
     }
 
     /// Whether calls that don't wait have to make progress, since there is no progress thread.

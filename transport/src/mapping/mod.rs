@@ -157,7 +157,8 @@ impl Mapping {
         unsafe { &*self.as_ptr().add(offset).cast() }
     }
 
-    /// Copies bytes to `offset`. Users agree when another process reads them.
+    /// Copies bytes to `offset`. Users agree when another process, or a thread of this one, reads
+    /// or writes them.
     ///
     /// # Panics
     /// If they aren't inside.
@@ -172,7 +173,8 @@ impl Mapping {
         }
     }
 
-    /// Copies the bytes at `offset`. Users agree when another process writes them.
+    /// Copies the bytes at `offset`. Users agree when another process, or a thread of this one,
+    /// writes them.
     ///
     /// # Panics
     /// If they aren't inside.
