@@ -419,6 +419,19 @@ impl Communicator {
 }
 
 impl Process {
+    /// Starts a receive: see [`State::start_receive`]. It makes progress only if that leaves a frame
+    /// to be sent, or if there is no progress thread.
+    fn start_receive(&self, pattern: Pattern, landing: Landing) -> u64 {
+        let mut engine = self.engine();
+        if self.must_poll() {
+            engine.progress();
+        }
+        let number = engine.state().start_receive(pattern, landing);
+        // The sender of a long message that has been announced waits for an answer.
+        engine.send_rest();
+        number
+    }
+
     /// Starts to send a message: see [`Engine::start_send`](crate::engine::Engine::start_send). It
     /// makes progress only if there is no progress thread. It does so first: once the message has
     /// left, the call has no other effect.
@@ -445,11 +458,15 @@ struct Awaited {
 }
 
 impl Awaited {
+    /// Waits until `poll` returns a result. One that is there already takes no progress.
     fn wait<T>(
         self,
         process: &Process,
         mut poll: impl FnMut(&mut State) -> Option<Result<T>>,
     ) -> Result<T> {
+        if let Some(outcome) = process.find(&mut poll) {
+            return outcome;
+        }
         process.wait(|state, arming| {
             let outcome = poll(state);
             if outcome.is_none() && arming {
@@ -501,7 +518,7 @@ impl<'a> Transfer<'a> {
         let sender = pattern.sender.one();
         let (tag, unmatched) = (pattern.tag, Some(pattern.context));
         let awaited = Awaited { tag, unmatched, caller: self.caller };
-        let number = self.process.engine().state().start_receive(pattern, landing);
+        let number = self.process.start_receive(pattern, landing);
         self.receiving.set(Some((number, sender, awaited)));
     }
 

@@ -40,6 +40,14 @@ impl Engine {
         moved
     }
 
+    /// Sends what waits in the outbox, if there is anything.
+    #[inline]
+    pub(crate) fn send_rest(&mut self) {
+        if !self.state.outbox.is_empty() {
+            self.progress();
+        }
+    }
+
     /// Whether a cheap test shows that nothing has arrived.
     #[inline]
     pub(crate) fn is_quiet(&mut self) -> bool {

@@ -434,9 +434,8 @@ impl Communicator {
                 PROC_NULL => None,
                 _ => {
                     let pattern = self.pattern(source, tag, Channel::Data)?;
-                    let mut engine = process.engine();
-                    let number = engine.state().start_receive(pattern, landing);
-                    engine.progress();
+                    let number = process.start_receive(pattern, landing);
+                    process.leave_rest();
                     Some(number)
                 }
             };

@@ -32,6 +32,14 @@ impl Process {
         }
     }
 
+    /// Calls `poll` once, before a wait, and makes no progress. `None` if it returns nothing, or if
+    /// the link has failed, which the wait reports.
+    #[inline]
+    pub(crate) fn find<T>(&self, poll: impl FnOnce(&mut State) -> Option<T>) -> Option<T> {
+        let mut engine = self.engine();
+        if engine.state().is_broken() { None } else { poll(engine.state()) }
+    }
+
     /// Makes progress and calls `poll` a few times, as the beginning of a wait. `None` if `poll`
     /// returns nothing.
     pub(crate) fn glance<T>(
