@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::memory::{Elements, Exposed, Keeper, Lease, Memory};
+use crate::memory::sealed::HeldSpan;
+use crate::memory::{Elements, Exposed, Keeper, Lease, Memory, Span};
 use crate::origin::What;
 use crate::process::Process;
 use crate::types::Type;
@@ -73,22 +74,78 @@ impl<M: Memory> From<M> for Given<M> {
     }
 }
 
-/// The memory of a request, which the request and the engine hold, with the elements to be used.
-pub(crate) struct Taken {
-    pub memory: Arc<Exposed>,
+/// The memory of a request, with the elements to be used.
+pub(crate) struct Taken<K = Arc<Exposed>> {
+    pub memory: K,
     elements: Elements,
     part: Part,
 }
 
+/// The memory of a message with a request, for whose end it stays.
+pub(crate) enum Kept {
+    /// The request and the engine hold it.
+    Held(Arc<Exposed>),
+    /// The program keeps it, as it has promised.
+    Promised(Span),
+}
+
+impl Kept {
+    fn of<M: Memory>(memory: M) -> Result<Kept> {
+        Ok(match memory.promised() {
+            Ok(span) => Kept::Promised(span.0),
+            Err(memory) => Kept::Held(Arc::new(Exposed::created(memory)?)),
+        })
+    }
+
+    /// The memory, if the engine no longer uses it.
+    pub(crate) fn give_back<M: Memory>(self) -> Option<M> {
+        match self {
+            Kept::Held(memory) => Arc::into_inner(memory)?.give_back(),
+            Kept::Promised(span) => M::of_promised(HeldSpan(span)),
+        }
+    }
+}
+
 impl Taken {
     pub(crate) fn new<M: Memory>(given: Given<M>, process: &Process) -> Result<Taken> {
+        Taken::by(given, process, |memory| Ok(Arc::new(Exposed::created(memory)?)))
+    }
+
+    pub(crate) fn keeper(&self) -> Keeper {
+        Keeper::Memory { _memory: self.memory.clone() }
+    }
+}
+
+impl Taken<Kept> {
+    /// The memory of a message.
+    pub(crate) fn of_message<M: Memory>(given: Given<M>, process: &Process) -> Result<Taken<Kept>> {
+        Taken::by(given, process, Kept::of)
+    }
+
+    /// All of the memory, for an operation.
+    pub(crate) fn lease(&self) -> Lease {
+        match &self.memory {
+            Kept::Held(memory) => {
+                Lease::new(memory.span(), Keeper::Memory { _memory: memory.clone() })
+            }
+            Kept::Promised(span) => Lease::new(*span, Keeper::Program),
+        }
+    }
+}
+
+impl<K> Taken<K> {
+    fn by<M: Memory>(
+        given: Given<M>,
+        process: &Process,
+        keep: impl FnOnce(M) -> Result<K>,
+    ) -> Result<Taken<K>> {
         let Given { memory, part } = given;
         let native = M::native_element().is_some_and(|size| size > 1);
         if matches!(part, Part::Typed(..)) && native && process.me().emulated {
             return Err(process.me().emulated().into());
         }
         let elements = memory.elements();
-        Ok(Taken { memory: Arc::new(Exposed::created(memory)?), elements, part })
+        Ok(Taken { memory: keep(memory)?, elements, part })
     }
 
     pub(crate) fn what(&self) -> What<'_> {
@@ -104,14 +161,5 @@ impl Taken {
                 What::Typed { count: *count, datatype, at: 0, native: None }
             }
         }
-    }
-
-    pub(crate) fn keeper(&self) -> Keeper {
-        Keeper::Memory { _memory: self.memory.clone() }
-    }
-
-    /// All of the memory, for an operation.
-    pub(crate) fn lease(&self) -> Lease {
-        Lease::new(self.memory.span(), self.keeper())
     }
 }

@@ -234,6 +234,15 @@ impl Held for Pointed {
         // The program still has the pointer.
         false
     }
+
+    fn promised(mut self) -> std::result::Result<HeldSpan, Pointed> {
+        Ok(Pointed::span_of(&mut self))
+    }
+
+    fn of_promised(HeldSpan(span): HeldSpan) -> Option<Pointed> {
+        // No memory is longer than an isize.
+        Some(Pointed { start: span.start(), len: span.len() as usize })
+    }
 }
 
 #[cfg(test)]

@@ -64,6 +64,21 @@ pub(crate) mod sealed {
         fn is_enclosed() -> bool {
             true
         }
+        /// The span of memory that the program has promised to keep until the end of its request;
+        /// otherwise the memory, which a request has to hold.
+        fn promised(self) -> std::result::Result<HeldSpan, Self>
+        where
+            Self: Sized,
+        {
+            Err(self)
+        }
+        /// The memory of a span that was [promised](Held::promised).
+        fn of_promised(_span: HeldSpan) -> Option<Self>
+        where
+            Self: Sized,
+        {
+            None
+        }
     }
 
     /// A [`Span`], hidden from users.

@@ -10,6 +10,8 @@ use super::span::Span;
 pub(crate) enum Keeper {
     /// The lender of the memory, which waits until the engine has let go of it.
     Lender,
+    /// The program, by its promise: the memory stays until the request of the operation has ended.
+    Program,
     /// Memory of a window or of a request, kept by each holder of this.
     Memory { _memory: Arc<Exposed> },
     /// Any other owner, kept by each holder of this.

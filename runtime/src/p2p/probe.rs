@@ -166,7 +166,7 @@ impl Matched {
         let process = self.communicator.process().clone();
         let start = || -> Result<Receiving<M>> {
             process.ready()?;
-            let taken = Taken::new(room.into(), &process)?;
+            let taken = Taken::of_message(room.into(), &process)?;
             let landing = self.communicator.landing(taken.lease(), &taken.what())?;
             let number = self.number.take();
             if let Some(number) = number {

@@ -2,17 +2,16 @@
 //! completes.
 
 use std::panic::Location;
-use std::sync::Arc;
 
 use super::{Awaited, NULL_STATUS, checked_tag, in_group, rank_in};
 use crate::communicator::{ANY_TAG, Communicator};
 use crate::dropped::Dropped;
 use crate::engine::{Channel, Message, State, Status};
 use crate::error::{Error, ErrorKind, Result};
-use crate::given::{Given, Taken};
+use crate::given::{Given, Kept, Taken};
 use crate::group::PROC_NULL;
 use crate::job::Activity;
-use crate::memory::{Exposed, Lease, Memory, Scope};
+use crate::memory::{Lease, Memory, Scope};
 use crate::observe::At;
 use crate::origin::Origin;
 use crate::several::Waitable;
@@ -43,7 +42,7 @@ struct Pending<M> {
     number: Option<u64>,
     /// Whether the receive is taken back.
     withdrawn: bool,
-    memory: Option<Arc<Exposed>>,
+    memory: Option<Kept>,
     kind: std::marker::PhantomData<M>,
 }
 
@@ -52,7 +51,7 @@ impl<M: Memory> Pending<M> {
         communicator: &Communicator,
         (other, tag): (i32, i32),
         number: Option<u64>,
-        taken: Taken,
+        taken: Taken<Kept>,
     ) -> Pending<M> {
         let communicator = communicator.share();
         let (memory, tag) = (Some(taken.memory), Some(tag).filter(|tag| *tag != ANY_TAG));
@@ -116,8 +115,7 @@ impl<M: Memory> Pending<M> {
 
     /// Returns the memory. The engine must no longer use it.
     fn give_back(&mut self) -> Result<M> {
-        let memory = self.memory.take().and_then(Arc::into_inner);
-        let memory = memory.and_then(Exposed::give_back);
+        let memory = self.memory.take().and_then(Kept::give_back);
         memory.ok_or_else(|| ErrorKind::Aborting { by: None }.into())
     }
 }
@@ -157,7 +155,7 @@ impl<M: Memory> Receiving<M> {
         communicator: &Communicator,
         addressed: (i32, i32),
         number: Option<u64>,
-        taken: Taken,
+        taken: Taken<Kept>,
     ) -> Receiving<M> {
         Receiving { pending: Pending::new(communicator, addressed, number, taken) }
     }
@@ -397,7 +395,7 @@ impl Communicator {
         let process = self.process();
         let start = || -> Result<Sending<M>> {
             self.ready()?;
-            let taken = Taken::new(data, process)?;
+            let taken = Taken::of_message(data, process)?;
             let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
             let message = self.message(taken.lease(), &taken.what(), tag)?;
             let message = Message { synchronous, ..message };
@@ -428,7 +426,7 @@ impl Communicator {
         let process = self.process();
         let start = || -> Result<Receiving<M>> {
             self.ready()?;
-            let taken = Taken::new(room.into(), process)?;
+            let taken = Taken::of_message(room.into(), process)?;
             let landing = self.landing(taken.lease(), &taken.what())?;
             let number = match source {
                 PROC_NULL => None,
