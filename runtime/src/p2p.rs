@@ -399,7 +399,7 @@ impl Communicator {
         let elements = what.resolve(self.process(), lease.span())?;
         elements.check_disjoint()?;
         let Elementwise { datatype, count, span } = elements;
-        let packed = self.foreign_packed().copied();
+        let packed = self.foreign_packed().copied().map(Box::new);
         Ok(Landing::Typed { datatype, count, lease: lease.of_part(span), packed })
     }
 

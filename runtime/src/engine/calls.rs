@@ -73,7 +73,7 @@ impl State {
 
     /// The representation in which a peer's messages travel.
     pub(crate) fn stream(&self, peer: u32) -> Architecture {
-        self.peers.stream_or_own(peer)
+        *self.peers.stream_or_own(peer)
     }
 
     /// The flag that is set once a call has left a frame in the outbox, to be read without the
@@ -406,7 +406,7 @@ impl State {
 
     /// Notes that no call will ask for the end of a send. If it is under way, it goes on.
     pub(crate) fn forget_send(&mut self, number: u64) {
-        self.messages.forget_send(number, &self.outbox);
+        self.messages.forget_send(number);
     }
 
     /// Posts a receive. Returns its number, by which [`take_received`](State::take_received)

@@ -158,8 +158,8 @@ impl Peers {
 
     /// The representation in which a peer's messages travel: this rank's own while the peer isn't
     /// known.
-    pub(super) fn stream_or_own(&self, peer: u32) -> Architecture {
-        *self.architecture(peer).unwrap_or(&self.me.architecture)
+    pub(super) fn stream_or_own(&self, peer: u32) -> &Architecture {
+        self.architecture(peer).unwrap_or(&self.me.architecture)
     }
 
     /// A rank's representation, and whether it is emulated; `None` for a rank out of range or one

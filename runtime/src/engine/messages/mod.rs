@@ -20,6 +20,7 @@
 mod matching;
 mod queues;
 mod receive;
+mod requests;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -32,7 +33,7 @@ use super::outbox::{Outbox, Outgoing, Purpose, Source};
 use super::peers::Peers;
 use crate::check::clock::Clock;
 use crate::error::{Error, Result};
-use crate::numbers::{NumberSet, Numbers};
+use crate::numbers::Numbers;
 use crate::wire::{Brief, Header, Kind};
 
 pub use matching::UNDEFINED;
@@ -41,6 +42,7 @@ use queues::{Arrivals, Receives};
 pub(super) use receive::Receiving;
 pub use receive::Status;
 pub(crate) use receive::{Delivery, Landing};
+use requests::Requests;
 
 /// Bytes of the longest message that is sent at once.
 pub(super) const EAGER: u64 = 4 << 10;
@@ -123,16 +125,10 @@ pub(super) struct Messages {
     matched: Numbers<u64, Unexpected<'static>>,
     /// Receives whose message is cleared and not begun, by sender and the sender's number.
     cleared: HashMap<(u32, u64), Receiving>,
-    /// Receives that have ended.
-    received: Numbers<u64, Result<Delivery>>,
     /// Sends that are announced and not cleared, with their receiver.
     announced: Numbers<u64, (u32, Outgoing)>,
-    /// Sends that have ended.
-    sent: Numbers<u64, Result<()>>,
-    /// Sends under way whose end no call will ask for.
-    forgotten: NumberSet<u64>,
-    /// The number of the last send or receive.
-    last: u64,
+    /// The numbers of sends and receives, and how those have ended that are over.
+    requests: Requests,
     /// The memory of the host's other processes, if messages may be copied from there.
     memory: Option<Arc<PeerMemory>>,
 }
@@ -196,11 +192,6 @@ impl Messages {
         self.memory = Some(memory);
     }
 
-    fn next(&mut self) -> u64 {
-        self.last += 1;
-        self.last
-    }
-
     /// Starts to send a message: at once if it is short, there is credit and it isn't synchronous,
     /// otherwise by rendezvous. Returns the entry to be sent, and the number of the send, by which
     /// [`take_sent`](Messages::take_sent) reports its end; `None` if the entry is all of it.
@@ -227,7 +218,7 @@ impl Messages {
             let packed = message.source;
             return Ok((None, Outgoing::new(header, packed, Purpose::None)));
         }
-        let number = self.next();
+        let number = self.requests.start_send();
         let bulk = Header { kind: Kind::Bulk, operation: number, ..header };
         let bulk = Outgoing::new(bulk, message.source, Purpose::Message(number));
         let memory = self.memory.as_ref().filter(|_| peers.is_native(peer));
@@ -269,27 +260,22 @@ impl Messages {
 
     /// The data of a message have been sent, or can't be.
     pub(super) fn finish_send(&mut self, number: u64, outcome: Result<()>) {
-        if !self.forgotten.remove(&number) {
-            self.sent.insert(number, outcome);
-        }
+        self.requests.end_send(number, outcome);
     }
 
     /// Takes the outcome of a send, if it has ended.
     pub(super) fn take_sent(&mut self, number: u64) -> Option<Result<()>> {
-        self.sent.remove(&number)
+        self.requests.take_sent(number)
     }
 
     /// Whether a send has ended.
     pub(super) fn is_sent(&self, number: u64) -> bool {
-        self.sent.contains_key(&number)
+        self.requests.is_sent(number)
     }
 
     /// Notes that no call will ask for the end of a send. If it is under way, it goes on.
-    pub(super) fn forget_send(&mut self, number: u64, out: &Outbox) {
-        self.sent.remove(&number);
-        if self.announced.contains_key(&number) || out.holds_message(number) {
-            self.forgotten.insert(number);
-        }
+    pub(super) fn forget_send(&mut self, number: u64) {
+        self.requests.forget(number);
     }
 
     /// Posts a receive. Returns its number, by which [`take_received`](Messages::take_received)
@@ -301,15 +287,17 @@ impl Messages {
         peers: &Peers,
         out: &mut Outbox,
     ) -> u64 {
-        let number = self.next();
         if let Some(message) = self.unexpected.take(&pattern) {
+            let number = self.requests.start_receive();
             self.deliver(message, number, landing, peers, out);
+            number
         } else if let Some(gone) = lost(&pattern.sender, peers) {
-            self.received.insert(number, Err(gone));
+            self.requests.receive_at_once(Err(gone))
         } else {
+            let number = self.requests.start_receive();
             self.posted.push(Posted { number, pattern, landing });
+            number
         }
-        number
     }
 
     /// The messages of a context that no receive has matched, as text.
@@ -360,7 +348,7 @@ impl Messages {
         for message in self.unexpected.extract(is_left) {
             first = first.or(Some(message.arrival.other_call()));
             // The sender of an announced message waits until it is received.
-            let received = self.next();
+            let received = self.requests.start_receive();
             self.deliver(message, received, Landing::Nothing, peers, out);
             self.abandon(received, out);
         }
@@ -389,7 +377,7 @@ impl Messages {
         let Some(message) = self.unexpected.take(pattern) else {
             return lost(&pattern.sender, peers).map(Err);
         };
-        let (arrival, number) = (message.arrival, self.next());
+        let (arrival, number) = (message.arrival, self.requests.start_receive());
         self.matched.insert(number, message);
         Some(Ok((arrival, number)))
     }
@@ -405,19 +393,23 @@ impl Messages {
     ) {
         let Some(message) = self.matched.remove(&number) else { return };
         match (&message.body, peers.gone(message.arrival.peer)) {
-            (Body::Announced(_), Some(gone)) => _ = self.received.insert(number, Err(gone)),
+            (Body::Announced(_), Some(gone)) => self.requests.end_receive(number, Err(gone)),
             _ => self.deliver(message, number, landing, peers, out),
         }
     }
 
     /// Takes a posted receive back; false if a message has matched it.
     pub(super) fn withdraw(&mut self, number: u64) -> bool {
-        !self.posted.extract(|posted| posted.number == number).is_empty()
+        let is_posted = !self.posted.extract(|posted| posted.number == number).is_empty();
+        if is_posted {
+            self.requests.forget(number);
+        }
+        is_posted
     }
 
     /// Whether a receive has ended.
     pub(super) fn is_received(&self, number: u64) -> bool {
-        self.received.contains_key(&number)
+        self.requests.is_received(number)
     }
 
     /// Takes the outcome of a receive, if it has ended.
@@ -426,7 +418,7 @@ impl Messages {
         number: u64,
         notes: &mut Notes,
     ) -> Option<Result<Delivery>> {
-        let received = self.received.remove(&number);
+        let received = self.requests.take_received(number);
         if let Some(Ok(Delivery { known: Some(known), .. })) = &received {
             notes.learn(known);
         }
@@ -437,8 +429,7 @@ impl Messages {
     pub(super) fn abandon(&mut self, number: u64, out: &mut Outbox) {
         self.posted.extract(|posted| posted.number == number);
         self.cleared.retain(|_, receiving| receiving.number != number);
-        self.received.remove(&number);
-        self.forget_send(number, out);
+        self.requests.forget(number);
         if let Some((_, bulk)) = self.announced.get_mut(&number) {
             bulk.abandon();
             self.withdraw_offers();
@@ -510,31 +501,26 @@ impl Messages {
         out: &mut Outbox,
     ) {
         let stream = peers.stream_or_own(arrival.peer);
-        let receiving = Receiving::new(number, landing, &arrival, known, &stream);
-        let receiving = receiving.map_err(|error| error.of_message(arrival.peer, arrival.tag));
         match body {
             Body::Here(bytes) => {
                 out.return_credit(arrival.peer, cost(arrival.length));
-                let outcome = receiving.and_then(|mut receiving| {
-                    receiving.take_whole(bytes);
-                    receiving.into_outcome(None)
-                });
-                self.received.insert(number, outcome);
+                let outcome = landing.receive(&arrival, known, stream, bytes);
+                self.requests.end_receive(number, outcome);
             }
             Body::Announced(Announced { number: operation, offer }) => {
                 let offer = offer.filter(|_| arrival.is_native);
                 let mut value = 0;
-                match receiving {
+                match Receiving::new(number, landing, &arrival, known, stream) {
                     Ok(mut receiving) => {
                         if receiving.needs_nothing() || self.pull(&mut receiving, offer) {
-                            self.received.insert(number, receiving.into_outcome(None));
+                            self.requests.end_receive(number, receiving.into_outcome(None));
                             value = HAS_DATA;
                         } else {
                             receiving.reserve(arrival.length);
                             self.cleared.insert((arrival.peer, operation), receiving);
                         }
                     }
-                    Err(error) => _ = self.received.insert(number, Err(error)),
+                    Err(error) => self.requests.end_receive(number, Err(error)),
                 }
                 // Cleared even if the message doesn't fit: its sender waits for this. The data are
                 // ignored then.
@@ -565,7 +551,7 @@ impl Messages {
 
     /// Ends a receive: its message is here. `cut` is the error if the message ended early.
     pub(super) fn finish_receive(&mut self, receiving: Receiving, cut: Option<Error>) {
-        self.received.insert(receiving.number, receiving.into_outcome(cut));
+        self.requests.end_receive(receiving.number, receiving.into_outcome(cut));
     }
 
     /// Ends with an error all sends to a peer that is gone, and all receives that wait for a
@@ -583,7 +569,7 @@ impl Messages {
         }
         for ((from, operation), receiving) in std::mem::take(&mut self.cleared) {
             if from == peer {
-                self.received.insert(receiving.number, Err(gone()));
+                self.requests.end_receive(receiving.number, Err(gone()));
             } else {
                 self.cleared.insert((from, operation), receiving);
             }
@@ -592,13 +578,13 @@ impl Messages {
             message.arrival.peer == peer && matches!(message.body, Body::Announced(_))
         });
         for posted in self.posted.extract(|posted| posted.pattern.sender.may_be(peer)) {
-            self.received.insert(posted.number, Err(gone()));
+            self.requests.end_receive(posted.number, Err(gone()));
         }
     }
 
     #[cfg(test)]
     pub(super) fn remembers_no_send(&self) -> bool {
-        self.sent.is_empty() && self.forgotten.is_empty() && self.announced.is_empty()
+        self.requests.remember_no_send() && self.announced.is_empty()
     }
 }
 

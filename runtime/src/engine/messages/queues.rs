@@ -54,14 +54,21 @@ impl Hash for Key {
 
 type Bins<T> = HashMap<Key, T, BuildHasherDefault<Mixer>>;
 
-/// Receives that no message has matched, in the order of their calls, which is that of their
-/// numbers.
+/// Receives that no message has matched, in the order of their calls.
 #[derive(Default)]
 pub(super) struct Receives {
     list: VecDeque<Posted>,
-    /// None is empty.
-    bins: Bins<VecDeque<Posted>>,
+    /// Those of bins, with their order. No bin is empty.
+    bins: Bins<VecDeque<(u64, Posted)>>,
+    /// Memory of bins that were emptied, for the next ones.
+    spare: Vec<VecDeque<(u64, Posted)>>,
+    /// The order of the last receive that went to bins.
+    last: u64,
 }
+
+/// The most emptied bins whose memory is kept, and the most entries that each has room for.
+const SPARE: usize = 4;
+const SPARE_ROOM: usize = 1024;
 
 impl Receives {
     /// Adds the receive that is called last.
@@ -69,7 +76,10 @@ impl Receives {
         if self.bins.is_empty() && self.list.len() < LISTED {
             return self.list.push_back(posted);
         }
-        self.bins.entry(Key::of(&posted.pattern)).or_default().push_back(posted);
+        self.last += 1;
+        let spare = || self.spare.pop().unwrap_or_default();
+        let bin = self.bins.entry(Key::of(&posted.pattern)).or_insert_with(spare);
+        bin.push_back((self.last, posted));
     }
 
     /// Takes out the first receive that a message matches.
@@ -80,30 +90,37 @@ impl Receives {
         if self.bins.is_empty() {
             return None;
         }
-        let first = |key| Some((self.bins.get(&key)?.front()?.number, key));
+        let first = |key| Some((self.bins.get(&key)?.front()?.0, key));
         let (_, key) =
             Key::matching(arrival).into_iter().filter_map(first).min_by_key(|it| it.0)?;
         let Entry::Occupied(mut bin) = self.bins.entry(key) else { return None };
         let posted = bin.get_mut().pop_front();
         if bin.get().is_empty() {
-            bin.remove();
+            let emptied = bin.remove();
+            if self.spare.len() < SPARE && emptied.capacity() <= SPARE_ROOM {
+                self.spare.push(emptied);
+            }
         }
-        posted
+        posted.map(|(_, posted)| posted)
     }
 
     /// Takes out all receives of which `is_it` holds.
     pub(super) fn extract(&mut self, is_it: impl Fn(&Posted) -> bool) -> Vec<Posted> {
         let mut taken = Vec::new();
-        let mut sift = |queue: &mut VecDeque<Posted>| {
-            for posted in std::mem::take(queue) {
+        for posted in std::mem::take(&mut self.list) {
+            match is_it(&posted) {
+                true => taken.push(posted),
+                false => self.list.push_back(posted),
+            }
+        }
+        for bin in self.bins.values_mut() {
+            for (order, posted) in std::mem::take(bin) {
                 match is_it(&posted) {
                     true => taken.push(posted),
-                    false => queue.push_back(posted),
+                    false => bin.push_back((order, posted)),
                 }
             }
-        };
-        sift(&mut self.list);
-        self.bins.values_mut().for_each(sift);
+        }
         self.bins.retain(|_, bin| !bin.is_empty());
         taken
     }

@@ -17,7 +17,7 @@ use crate::types::Compiled;
 pub(crate) enum Landing {
     /// Typed memory, of at most `count` elements. Data sent as MPI_PACKED are in the representation
     /// `packed`, or in that of the type.
-    Typed { datatype: Arc<Compiled>, count: u64, lease: Lease, packed: Option<Architecture> },
+    Typed { datatype: Arc<Compiled>, count: u64, lease: Lease, packed: Option<Box<Architecture>> },
     /// Typed memory of exactly the message's elements, about which sender and receiver have agreed
     /// before.
     Agreed { program: SharedProgram, count: u64, lease: Lease },
@@ -79,6 +79,82 @@ const ROOM: u64 = 1 << 20;
 /// of its own for the system; shorter runs are unpacked sooner.
 const RUN: u64 = 512;
 
+impl Landing {
+    /// Checks a message against the landing. Its data travel in the representation `stream`.
+    #[inline]
+    fn open(self, arrival: &Arrival, stream: &Architecture) -> Result<(Status, Buffer)> {
+        let (source, bytes) = (arrival.peer as i32, arrival.length);
+        let mut status = Status { source, tag: arrival.tag, count: 0, elements: 0, bytes };
+        let buffer = match self {
+            Landing::Bytes => {
+                status.count = arrival.length as i64;
+                Buffer::Bytes(Bytes::default())
+            }
+            Landing::Nothing => Buffer::Nothing,
+            Landing::Agreed { program, count, lease } => {
+                if program.stream_length(count)? != arrival.length {
+                    return Err(ErrorKind::Collective.into());
+                }
+                status.count = count as i64;
+                Buffer::Typed { program, count, lease, partial: Partial::default() }
+            }
+            Landing::Typed { datatype, count: room, lease, packed } => {
+                let fit = arrival.fit(&datatype, stream, packed.as_deref())?;
+                let longest = fit.program.stream_length(room)?;
+                if arrival.length > longest {
+                    let length = arrival.length;
+                    return Err(ErrorKind::Truncate { length, room: longest }.into());
+                }
+                (status.count, status.elements) = (fit.count, fit.elements);
+                let (program, count) = (fit.program, fit.touched);
+                Buffer::Typed { program, count, lease, partial: Partial::default() }
+            }
+        };
+        Ok((status, buffer))
+    }
+
+    /// Receives a message that is all here.
+    ///
+    /// # Errors
+    /// The signatures differ, the message is too long, or a value doesn't fit.
+    #[inline]
+    pub(super) fn receive(
+        self,
+        arrival: &Arrival,
+        known: Option<Clock>,
+        stream: &Architecture,
+        message: Cow<'_, [u8]>,
+    ) -> Result<Delivery> {
+        let take = || {
+            let (status, mut buffer) = self.open(arrival, stream)?;
+            let bytes = match &buffer {
+                Buffer::Bytes(_) => message.into(),
+                Buffer::Typed { .. } | Buffer::Nothing => {
+                    buffer.take(0, &message)?;
+                    Bytes::default()
+                }
+            };
+            Ok(Delivery { status, signature: arrival.signature, bytes, known })
+        };
+        take().map_err(|error: Error| error.of_message(arrival.peer, arrival.tag))
+    }
+}
+
+impl Buffer {
+    /// Takes in the data from `position` on.
+    #[inline]
+    fn take(&mut self, position: u64, data: &[u8]) -> Result<()> {
+        match self {
+            Buffer::Bytes(bytes) => bytes.extend(data),
+            Buffer::Nothing => Ok(()),
+            Buffer::Typed { program, count, lease, partial } => {
+                let taken = lease.span().unpack(program, *count, position, data, partial);
+                taken.map(drop).map_err(conversion)
+            }
+        }
+    }
+}
+
 impl Receiving {
     pub(in crate::engine) fn is_for(&self, number: u64) -> bool {
         self.number == number
@@ -95,44 +171,11 @@ impl Receiving {
         known: Option<Clock>,
         stream: &Architecture,
     ) -> Result<Receiving> {
-        let (source, bytes) = (arrival.peer as i32, arrival.length);
-        let mut status = Status { source, tag: arrival.tag, count: 0, elements: 0, bytes };
-        let buffer = match landing {
-            Landing::Bytes => {
-                status.count = arrival.length as i64;
-                Buffer::Bytes(Bytes::default())
-            }
-            Landing::Nothing => Buffer::Nothing,
-            Landing::Agreed { program, count, lease } => {
-                if program.stream_length(count)? != arrival.length {
-                    return Err(ErrorKind::Collective.into());
-                }
-                status.count = count as i64;
-                Buffer::Typed { program, count, lease, partial: Partial::default() }
-            }
-            Landing::Typed { datatype, count: room, lease, packed } => {
-                let fit = arrival.fit(&datatype, stream, packed.as_ref())?;
-                let longest = fit.program.stream_length(room)?;
-                if arrival.length > longest {
-                    let length = arrival.length;
-                    return Err(ErrorKind::Truncate { length, room: longest }.into());
-                }
-                (status.count, status.elements) = (fit.count, fit.elements);
-                let (program, count) = (fit.program, fit.touched);
-                Buffer::Typed { program, count, lease, partial: Partial::default() }
-            }
-        };
+        let opened = landing.open(arrival, stream);
+        let (status, buffer) =
+            opened.map_err(|error| error.of_message(arrival.peer, arrival.tag))?;
         let signature = arrival.signature;
         Ok(Receiving { number, status, signature, buffer, known, error: None })
-    }
-
-    /// Takes in a message that is all here.
-    pub(super) fn take_whole(&mut self, message: Cow<'_, [u8]>) {
-        match &mut self.buffer {
-            Buffer::Bytes(bytes) => *bytes = message.into(),
-            Buffer::Typed { .. } => self.take(0, &message),
-            Buffer::Nothing => {}
-        }
     }
 
     /// Whether the receive needs no data.
@@ -186,16 +229,8 @@ impl Receiving {
 
     /// Takes in the data from `position` on. After the first error it ignores the rest.
     pub(in crate::engine) fn take(&mut self, position: u64, data: &[u8]) {
-        if self.error.is_some() {
-            return;
-        }
-        match &mut self.buffer {
-            Buffer::Bytes(bytes) => self.error = bytes.extend(data).err(),
-            Buffer::Nothing => {}
-            Buffer::Typed { program, count, lease, partial } => {
-                let taken = lease.span().unpack(program, *count, position, data, partial);
-                self.error = taken.map_err(conversion).err();
-            }
+        if self.error.is_none() {
+            self.error = self.buffer.take(position, data).err();
         }
     }
 

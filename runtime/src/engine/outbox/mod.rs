@@ -242,12 +242,6 @@ impl Outbox {
         std::mem::take(&mut queue.entries)
     }
 
-    /// Whether the data of a message are queued, to any peer.
-    pub(super) fn holds_message(&self, number: u64) -> bool {
-        let is_it = |out: &Outgoing| out.is_for(Purpose::Message(number));
-        self.queues.values().any(|queue| queue.entries.iter().any(is_it))
-    }
-
     /// Lets go of the memory of a message.
     pub(super) fn abandon_message(&mut self, number: u64) {
         self.abandon(|out| out.is_for(Purpose::Message(number)));
