@@ -70,7 +70,13 @@ impl Signature {
         let count = self.count.checked_mul(n)?;
         match (self.count, n) {
             (0, _) | (_, 1) => return Some(*self),
-            (1, _) => return Some(Signature { hash: mul(self.hash, series(n)), count }),
+            (1, _) => {
+                let hash = match u64::try_from(self.hash) {
+                    Ok(word) => mul_word(word, series(n)),
+                    Err(_) => mul(self.hash, series(n)),
+                };
+                return Some(Signature { hash, count });
+            }
             _ => {}
         }
         // Horner's rule over the bits of n. After each bit, `hash` is the hash of as many copies as
@@ -119,6 +125,15 @@ const fn mul(a: u128, b: u128) -> u128 {
     let high = reduce(2 * a1 * b1);
     let middle = ((middle & (LOW >> 1)) << 64) + (middle >> 63);
     add(add(high, reduce(middle)), reduce(a0 * b0))
+}
+
+/// The product with a word, as most items are: [`mul`] without the halves that are zero.
+const fn mul_word(a: u64, b: u128) -> u128 {
+    const LOW: u128 = u64::MAX as u128;
+    let (a, b1, b0) = (a as u128, b >> 64, b & LOW);
+    let middle = a * b1;
+    let middle = ((middle & (LOW >> 1)) << 64) + (middle >> 63);
+    add(reduce(middle), reduce(a * b0))
 }
 
 /// X to the powers of two.
@@ -176,6 +191,9 @@ const SHORT_SERIES: [u128; 65] = {
 };
 
 const _: () = assert!(X < P && mul(INVERSE, X - 1) == 1 && (Basic::Ub as u8) > 0);
+const _: () = assert!(mul_word(u64::MAX, P - 1) == mul(u64::MAX as u128, P - 1));
+const _: () =
+    assert!(mul_word(77, X) == mul(77, X) && mul_word(u64::MAX, X) == mul(u64::MAX as u128, X));
 
 #[cfg(test)]
 mod tests {
