@@ -158,7 +158,9 @@ pub use program::{Interface, Language, SourceLine};
 pub use rank::{Matching, Rank, init, init_with};
 pub use raw::Pointed;
 pub use route::Route;
-pub use several::{Waitable, test_some, wait_all, wait_some};
+pub use several::{
+    Waitable, test_some, test_some_by, wait_all, wait_all_by, wait_some, wait_some_by,
+};
 pub use shipable;
 pub use shipable::flat::CommunicatorDescription;
 pub use shipable::reduce::Op;

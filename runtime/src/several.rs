@@ -102,17 +102,51 @@ pub(crate) mod sealed {
 #[track_caller]
 #[doc(alias = "MPI_Waitall")]
 pub fn wait_all(requests: &[&dyn Waitable]) -> Result<()> {
-    let Some(process) = process_of(requests)? else { return Ok(()) };
+    wait_all_by(requests.len(), |index| requests.get(index).copied())
+}
+
+/// [`wait_all`] for the requests that `request` returns by their index below `count`. One that it
+/// doesn't return counts as complete.
+///
+/// ```
+/// # let rank = longshore::init()?;
+/// let alone = rank.alone();
+/// let receives = [Some(alone.irecv(vec![0], 0, 0)?), None];
+/// alone.send(&[7], 0, 0)?;
+/// longshore::wait_all_by(2, |index| Some(receives[index].as_ref()?))?;
+/// let [Some(receive), None] = receives else { unreachable!() };
+/// assert_eq!(receive.wait()?.0, [7]);
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`wait_all`].
+#[track_caller]
+pub fn wait_all_by<'a>(
+    count: usize,
+    request: impl Fn(usize) -> Option<&'a dyn Waitable>,
+) -> Result<()> {
+    let Some(process) = process_of(count, &request)? else { return Ok(()) };
     let mut complete = 0;
+    let mut first = |state: &State| {
+        while complete < count {
+            match request(complete) {
+                Some(request) if !is_complete(request, state) => return Some(request),
+                _ => complete += 1,
+            }
+        }
+        None
+    };
+    if process.find(|state| first(state).is_none().then_some(())).is_some() {
+        return Ok(());
+    }
     process.during(Activity::Requests, 0, At::of(Location::caller()), || {
         process.wait(|state, arming| {
-            while requests.get(complete).is_some_and(|request| is_complete(*request, state)) {
-                complete += 1;
-            }
-            let Some(first) = requests.get(complete) else { return Some(Ok(())) };
+            let Some(first) = first(state) else { return Some(Ok(())) };
             if arming {
                 process.note_wait(first.awaited());
-                process.remark(|| remark(requests, state));
+                process.remark(|| remark(count, &request, state));
             }
             None
         })
@@ -143,18 +177,46 @@ pub fn wait_all(requests: &[&dyn Waitable]) -> Result<()> {
 #[doc(alias = "MPI_Waitany")]
 #[doc(alias = "MPI_Waitsome")]
 pub fn wait_some(requests: &[&dyn Waitable]) -> Result<Vec<usize>> {
-    let Some(process) = process_of(requests)? else { return Ok(Vec::new()) };
+    wait_some_by(requests.len(), |index| requests.get(index).copied())
+}
+
+/// [`wait_some`] for the requests that `request` returns by their index below `count`. One that it
+/// doesn't return is left out.
+///
+/// ```
+/// # let rank = longshore::init()?;
+/// let alone = rank.alone();
+/// let receives = [None, Some(alone.irecv(vec![0], 0, 0)?)];
+/// alone.send(&[7], 0, 0)?;
+/// assert_eq!(longshore::wait_some_by(2, |index| Some(receives[index].as_ref()?))?, [1]);
+/// # drop(receives);
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`wait_all`].
+#[track_caller]
+pub fn wait_some_by<'a>(
+    count: usize,
+    request: impl Fn(usize) -> Option<&'a dyn Waitable>,
+) -> Result<Vec<usize>> {
+    let Some(process) = process_of(count, &request)? else { return Ok(Vec::new()) };
+    let some = |state: &State| Some(complete(count, &request, state)).filter(|it| !it.is_empty());
+    if let Some(complete) = process.find(|state| some(state)) {
+        return Ok(complete);
+    }
     process.during(Activity::Requests, 0, At::of(Location::caller()), || {
         process.wait(|state, arming| {
-            let complete = complete(requests, state);
-            if complete.is_empty() && arming {
+            let complete = some(state);
+            if complete.is_none() && arming {
                 // Any rank may end the wait, unless there is only one request.
-                process.note_wait(
-                    requests.first().filter(|_| requests.len() == 1).and_then(|it| it.awaited()),
-                );
-                process.remark(|| remark(requests, state));
+                let mut all = (0..count).filter_map(&request);
+                let only = all.next().filter(|_| all.next().is_none());
+                process.note_wait(only.and_then(|it| it.awaited()));
+                process.remark(|| remark(count, &request, state));
             }
-            (!complete.is_empty()).then_some(Ok(complete))
+            complete.map(Ok)
         })
     })
 }
@@ -182,10 +244,31 @@ pub fn wait_some(requests: &[&dyn Waitable]) -> Result<Vec<usize>> {
 #[doc(alias = "MPI_Testany")]
 #[doc(alias = "MPI_Testsome")]
 pub fn test_some(requests: &[&dyn Waitable]) -> Result<Vec<usize>> {
-    let Some(process) = process_of(requests)? else { return Ok(Vec::new()) };
+    test_some_by(requests.len(), |index| requests.get(index).copied())
+}
+
+/// [`test_some`] for the requests that `request` returns by their index below `count`. One that it
+/// doesn't return is left out.
+///
+/// ```
+/// # let rank = longshore::init()?;
+/// let receives = [None, Some(rank.alone().irecv(vec![0], 0, 0)?)];
+/// assert!(longshore::test_some_by(2, |index| Some(receives[index].as_ref()?))?.is_empty());
+/// # drop(receives);
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`wait_all`].
+pub fn test_some_by<'a>(
+    count: usize,
+    request: impl Fn(usize) -> Option<&'a dyn Waitable>,
+) -> Result<Vec<usize>> {
+    let Some(process) = process_of(count, &request)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     process.test(|state| {
-        found = complete(requests, state);
+        found = complete(count, &request, state);
         !found.is_empty()
     })?;
     Ok(found)
@@ -195,23 +278,39 @@ fn is_complete(request: &dyn Waitable, state: &State) -> bool {
     request.is_complete(Frame(state))
 }
 
-fn complete(requests: &[&dyn Waitable], state: &State) -> Vec<usize> {
-    let indices = 0..requests.len();
-    indices.filter(|&index| is_complete(requests[index], state)).collect()
+fn complete<'a>(
+    count: usize,
+    request: &impl Fn(usize) -> Option<&'a dyn Waitable>,
+    state: &State,
+) -> Vec<usize> {
+    let is_there = |index: &usize| request(*index).is_some_and(|it| is_complete(it, state));
+    (0..count).filter(is_there).collect()
 }
 
-fn remark(requests: &[&dyn Waitable], state: &State) -> String {
-    let complete = complete(requests, state);
-    // The indices ascend.
-    let first = (0..requests.len()).find(|&index| complete.get(index) != Some(&index));
-    let of = first.and_then(|first| requests[first].awaited());
+fn remark<'a>(
+    count: usize,
+    request: &impl Fn(usize) -> Option<&'a dyn Waitable>,
+    state: &State,
+) -> String {
+    let (mut all, mut complete, mut next) = (0, 0, None);
+    for request in (0..count).filter_map(request) {
+        all += 1;
+        match is_complete(request, state) {
+            true => complete += 1,
+            false => next = next.or(Some(request)),
+        }
+    }
+    let of = next.and_then(|next| next.awaited());
     let of = of.map_or("any rank".to_owned(), |rank| format!("rank {rank}"));
-    format!("{} of {} complete; the next one is of {of}", complete.len(), requests.len())
+    format!("{complete} of {all} complete; the next one is of {of}")
 }
 
 /// The process that made the requests; `None` without requests.
-fn process_of<'a>(requests: &[&'a dyn Waitable]) -> Result<Option<&'a Arc<Process>>> {
-    let mut processes = requests.iter().filter_map(|request| Some(request.process()?.0));
+fn process_of<'a>(
+    count: usize,
+    request: &impl Fn(usize) -> Option<&'a dyn Waitable>,
+) -> Result<Option<&'a Arc<Process>>> {
+    let mut processes = (0..count).filter_map(|index| Some(request(index)?.process()?.0));
     let Some(process) = processes.next() else { return Ok(None) };
     if processes.any(|other| !Arc::ptr_eq(process, other)) {
         return Err(ErrorKind::Request("the requests are of different ranks").into());

@@ -94,6 +94,10 @@ impl<M: Memory> Pending<M> {
         // A communicator that is freed meanwhile stays until its requests have completed (MPI-5.0
         // section 7.4.3).
         let ended = process.ready().and_then(|()| {
+            if let Some(ended) = process.find(|state| take(state, number)) {
+                *held = None;
+                return ended.map(Some);
+            }
             let at = At { peer, ..At::of(caller) };
             process.during(activity, peer.unwrap_or(other as u32), at, || {
                 process.note_wait(peer);

@@ -32,10 +32,13 @@ impl Process {
         }
     }
 
-    /// Calls `poll` once, before a wait, and makes no progress. `None` if it returns nothing, or if
-    /// the link has failed, which the wait reports.
+    /// Calls `poll` once, before a wait, and makes no progress. `None` if it returns nothing, if the
+    /// link has failed, which the wait reports, or if only calls make progress.
     #[inline]
     pub(crate) fn find<T>(&self, poll: impl FnOnce(&mut State) -> Option<T>) -> Option<T> {
+        if self.must_poll() {
+            return None;
+        }
         let mut engine = self.engine();
         if engine.state().is_broken() { None } else { poll(engine.state()) }
     }

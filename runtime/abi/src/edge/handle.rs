@@ -256,6 +256,12 @@ pub fn borrow_object<T: Object>(handle: Handle) -> Option<&'static T> {
     unsafe { slot.object.load(Ordering::Relaxed).cast::<T>().as_ref() }
 }
 
+/// [`borrow_object`], with the error of a handle of no such object. A predefined handle has none.
+#[inline]
+pub fn borrow<T: Object>(handle: Handle) -> Result<&'static T> {
+    borrow_object(handle).ok_or_else(|| invalid::<T>(handle))
+}
+
 /// The object of a handle that may be null.
 pub fn find_optional<T: Object>(handle: Handle) -> Result<Option<Arc<T>>> {
     if handle == T::NULL { Ok(None) } else { find(handle).map(Some) }

@@ -14,16 +14,18 @@ pub(crate) mod copied;
 pub(crate) mod general;
 
 use std::ffi::c_int;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
+use std::iter::{Chain, Peekable};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::{option, vec};
 
 use longshore::{Class, Pointed, Receiving, Sending, Waitable};
 
 use crate::communicator::promise::Length;
 use crate::communicator::{Comm, envelope};
 use crate::edge::arg::{Address, List, Room};
-use crate::edge::constants::{ERR_IN_STATUS, REQUEST_NULL, UNDEFINED};
+use crate::edge::constants::{ERR_IN_STATUS, REQUEST_NULL, SUCCESS, UNDEFINED};
 use crate::edge::fault::{Fault, Raiser, Result};
-use crate::edge::handle::{Handle, Kind, Object, find, insert, remove};
+use crate::edge::handle::{Handle, Kind, Object, borrow, find, insert, remove};
 use crate::edge::lock::lock;
 use crate::edge::status::Status;
 use crate::objects::codes;
@@ -100,8 +102,46 @@ impl Object for Request {
 /// A handle of an operation that has started. Its errors are raised on `raiser`; `comm` is the
 /// communicator of a message.
 pub fn made(operation: Operation, raiser: Raiser, comm: Option<Arc<Comm>>) -> Result<Handle> {
-    let operation = Mutex::new(operation);
-    insert(Arc::new(Request { operation, plan: None, raiser, comm, general: None }))
+    let spare = lock(&SPARE).pop();
+    let made = match spare {
+        Some(mut spare) => {
+            if let Some(request) = Arc::get_mut(&mut spare) {
+                *lock_own(&mut request.operation) = operation;
+                (request.raiser, request.comm) = (raiser, comm);
+            }
+            spare
+        }
+        None => {
+            let operation = Mutex::new(operation);
+            Arc::new(Request { operation, plan: None, raiser, comm, general: None })
+        }
+    };
+    insert(made)
+}
+
+/// Requests that have ended, whose memory serves later ones. Nobody else has a reference to them.
+static SPARE: Mutex<Vec<Arc<Request>>> = Mutex::new(Vec::new());
+
+/// The most requests whose memory is kept.
+const SPARES: usize = 1024;
+
+/// Keeps the memory of a request that has ended, and whose handle is freed.
+fn keep(mut request: Arc<Request>) {
+    // Another call may still have a reference to it.
+    let Some(Request { plan: None, comm, general: None, .. }) = Arc::get_mut(&mut request) else {
+        return;
+    };
+    // Dropped before the lock is taken: the communicator may be freed with it.
+    drop(comm.take());
+    let mut spare = lock(&SPARE);
+    if spare.len() < SPARES {
+        spare.push(request);
+    }
+}
+
+/// The content of a lock that no other thread can have.
+fn lock_own<T>(lock: &mut Mutex<T>) -> &mut T {
+    lock.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The one handle of all operations that were complete at once, with an empty status, as short
@@ -264,10 +304,59 @@ impl Operation {
 /// The active requests of a call.
 #[derive(Default)]
 struct Batch {
-    /// Those to look at, with their places in the call's array.
-    active: Vec<(usize, Arc<Request>)>,
+    /// Those to look at, in the order of the call's array.
+    active: Few<Active>,
     /// The places of those that were complete at once.
     ended: Vec<usize>,
+}
+
+/// An active request, of which no other call can have the operation meanwhile.
+struct Active {
+    /// Its place in the call's array.
+    at: usize,
+    request: &'static Request,
+    operation: MutexGuard<'static, Operation>,
+}
+
+/// A list, mostly of one element, which needs no allocation.
+struct Few<T> {
+    first: Option<T>,
+    more: Vec<T>,
+}
+
+impl<T> Default for Few<T> {
+    fn default() -> Few<T> {
+        Few { first: None, more: Vec::new() }
+    }
+}
+
+impl<T> Few<T> {
+    /// Appends an element. `most` is the number of elements to come.
+    fn push(&mut self, element: T, most: usize) {
+        if self.first.is_none() {
+            self.first = Some(element);
+            return;
+        }
+        if self.more.is_empty() {
+            self.more.reserve(most);
+        }
+        self.more.push(element);
+    }
+
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.len()
+    }
+
+    fn get(&self, index: usize) -> Option<&T> {
+        match index.checked_sub(1) {
+            None => self.first.as_ref(),
+            Some(index) => self.more.get(index),
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(&self.more)
+    }
 }
 
 impl Batch {
@@ -281,9 +370,10 @@ impl Batch {
                 batch.ended.push(at);
                 continue;
             }
-            let request = find::<Request>(handle)?;
-            if !request.is_inactive()? {
-                batch.active.push((at, request));
+            let request = borrow::<Request>(handle)?;
+            let operation = request.operation()?;
+            if !matches!(*operation, Operation::Inactive) {
+                batch.active.push(Active { at, request, operation }, handles.len() - at);
             }
         }
         Ok(batch)
@@ -298,58 +388,70 @@ impl Batch {
         self.len() == 0
     }
 
+    /// What a call waits for, of the active request of an index; `None` if that is complete.
+    fn waitable(&self, index: usize) -> Option<&dyn Waitable> {
+        self.active.get(index)?.operation.waitable()
+    }
+
     /// Waits until all requests are complete.
     fn complete_all(&self) -> Result<()> {
-        if self.active.is_empty() {
-            return Ok(());
-        }
-        let operations = self.operations()?;
-        let waitables = operations.iter().filter_map(|operation| operation.waitable());
-        longshore::wait_all(&waitables.collect::<Vec<_>>())?;
-        while operations.iter().any(|operation| operation.open_general().is_some()) {
+        longshore::wait_all_by(self.active.len(), |index| self.waitable(index))?;
+        while self.active.iter().any(|active| active.operation.open_general().is_some()) {
             longshore::test_some(&[])?;
             general::pause();
         }
         Ok(())
     }
 
-    fn operations(&self) -> Result<Vec<MutexGuard<'_, Operation>>> {
-        self.active.iter().map(|(_, request)| request.operation()).collect()
-    }
-
     /// The places of the complete requests. A call that waits does so until one is.
     fn complete(&self, until: Until) -> Result<Vec<usize>> {
-        let operations = self.operations()?;
-        let mut complete = self.ended.clone();
-        let (mut under_way, mut places, mut open) = (Vec::new(), Vec::new(), Vec::new());
-        for ((at, _), operation) in self.active.iter().zip(&operations) {
-            match (operation.waitable(), operation.open_general()) {
-                (Some(waitable), _) => {
-                    under_way.push(waitable);
-                    places.push(*at);
-                }
-                (None, Some(general)) => open.push((*at, general)),
-                (None, None) => complete.push(*at),
-            }
-        }
-        let is_any = |open: &[(usize, &General)]| open.iter().any(|(_, it)| it.is_complete());
+        let active = &self.active;
+        let waitable = |index| self.waitable(index);
+        let is_any_over = || active.iter().any(Active::is_over);
+        let is_any_open = || active.iter().any(|it| it.operation.open_general().is_some());
         let found = match until {
-            Until::Some if complete.is_empty() && open.is_empty() => {
-                longshore::wait_some(&under_way)?
+            Until::Some if !self.ended.is_empty() || is_any_over() => {
+                longshore::test_some_by(active.len(), waitable)?
             }
-            Until::Some if complete.is_empty() => loop {
-                let found = longshore::test_some(&under_way)?;
-                if !found.is_empty() || is_any(&open) {
+            Until::Some if !is_any_open() => longshore::wait_some_by(active.len(), waitable)?,
+            Until::Some => loop {
+                let found = longshore::test_some_by(active.len(), waitable)?;
+                if !found.is_empty() || is_any_over() {
                     break found;
                 }
                 general::pause();
             },
-            Until::Some | Until::Now => longshore::test_some(&under_way)?,
+            Until::Now => longshore::test_some_by(active.len(), waitable)?,
         };
-        complete.extend(found.into_iter().map(|index| places[index]));
-        complete.extend(open.iter().filter(|(_, it)| it.is_complete()).map(|(at, _)| *at));
+        let mut complete = self.ended.clone();
+        complete.extend(found.into_iter().filter_map(|index| Some(active.get(index)?.at)));
+        complete.extend(active.iter().filter(|active| active.is_over()).map(|active| active.at));
         complete.sort_unstable();
         Ok(complete)
+    }
+
+    /// The active requests, to be ended in the order of their places.
+    fn ending(self) -> Ending {
+        Ending(self.active.first.into_iter().chain(self.active.more).peekable())
+    }
+}
+
+impl Active {
+    /// Whether the operation is complete, and no call waits for it.
+    fn is_over(&self) -> bool {
+        self.operation.waitable().is_none() && self.operation.open_general().is_none()
+    }
+}
+
+/// Active requests that are being ended.
+struct Ending(Peekable<Chain<option::IntoIter<Active>, vec::IntoIter<Active>>>);
+
+impl Ending {
+    /// The active request of a place, which is above the earlier ones; `None` if that of the place
+    /// is null, inactive, or was complete at once.
+    fn at(&mut self, place: usize) -> Option<Active> {
+        while self.0.next_if(|active| active.at < place).is_some() {}
+        self.0.next_if(|active| active.at == place)
     }
 }
 
@@ -363,19 +465,23 @@ enum Until {
 }
 
 /// Ends a complete request: its handle becomes null, or it is inactive if it is persistent.
-fn end(handle: &mut Handle) -> Result<(Outcome, Raiser)> {
-    if *handle == REQUEST_NULL {
-        return Ok((Outcome { status: Status::NONE, fault: None }, Raiser::Own));
-    }
-    if has_ended(*handle) {
-        *handle = REQUEST_NULL;
-        return Ok((Outcome { status: Status::EMPTY, fault: None }, Raiser::Own));
-    }
-    let request = match find::<Request>(*handle)? {
-        persistent if persistent.plan.is_some() => persistent,
-        _ => remove::<Request>(handle)?,
+fn end(handle: &mut Handle, active: Option<Active>) -> Result<(Outcome, Raiser)> {
+    let Some(Active { request, mut operation, .. }) = active else {
+        let mut status = Status::NONE;
+        if has_ended(*handle) {
+            (*handle, status) = (REQUEST_NULL, Status::EMPTY);
+        }
+        return Ok((Outcome { status, fault: None }, Raiser::Own));
     };
-    Ok((take(&request)?, request.raiser))
+    let ended = std::mem::replace(&mut *operation, Operation::Inactive);
+    drop(operation);
+    if request.plan.is_some() {
+        return Ok((ended.finish(request.comm.as_deref()), request.raiser));
+    }
+    let request = remove::<Request>(handle)?;
+    let ended = (ended.finish(request.comm.as_deref()), request.raiser);
+    keep(request);
+    Ok(ended)
 }
 
 /// Takes the outcome of a complete request.
@@ -385,8 +491,8 @@ fn take(request: &Request) -> Result<Outcome> {
 }
 
 /// Ends the one complete request of a call, whose error is the call's.
-fn end_one(handle: &mut Handle, status: Room<Status>) -> Result<()> {
-    let (outcome, raiser) = end(handle)?;
+fn end_one(handle: &mut Handle, active: Option<Active>, status: Room<Status>) -> Result<()> {
+    let (outcome, raiser) = end(handle, active)?;
     outcome.status.put(status.get(0));
     outcome.fault.map_or(Ok(()), |fault| Err(fault.on(raiser)))
 }
@@ -403,25 +509,27 @@ fn kept(fault: &Fault) -> c_int {
 /// error of its request (MPI-5.0 section 3.7.5).
 fn end_several(
     handles: &mut [Handle],
+    mut active: Ending,
     places: impl Iterator<Item = usize>,
     statuses: Room<Status>,
 ) -> Result<()> {
     let mut failed: Option<(Fault, Raiser, usize)> = None;
-    let mut ended = Vec::new();
-    for place in places {
-        let (Outcome { mut status, fault }, raiser) = end(&mut handles[place])?;
-        if let (Some(fault), Some(_)) = (&fault, statuses.get(ended.len())) {
-            status.error = kept(fault);
+    for (index, place) in places.enumerate() {
+        let (Outcome { mut status, fault }, raiser) = end(&mut handles[place], active.at(place))?;
+        if let Some(fault) = fault {
+            if statuses.get(index).is_some() {
+                status.error = kept(&fault);
+            }
+            if failed.is_none() {
+                // The requests before it have succeeded.
+                let before = (0..index).filter_map(|index| statuses.get(index));
+                before.for_each(|status| status.error = SUCCESS);
+                failed = Some((fault, raiser, place));
+            }
         }
-        ended.push(status);
-        if let (Some(fault), None) = (fault, &failed) {
-            failed = Some((fault, raiser, place));
-        }
-    }
-    for (index, status) in ended.into_iter().enumerate() {
         match (&failed, statuses.get(index)) {
-            (None, place) => status.put(place),
-            (Some(_), Some(place)) => *place = status,
+            (None, room) => status.put(room),
+            (Some(_), Some(room)) => *room = status,
             (Some(_), None) => {}
         }
     }
@@ -432,21 +540,23 @@ fn end_several(
 }
 
 pub fn wait(request: &mut Handle, status: Room<Status>) -> Result<()> {
-    Batch::of(&[*request])?.complete_all()?;
-    end_one(request, status)
+    let batch = Batch::of(&[*request])?;
+    batch.complete_all()?;
+    end_one(request, batch.ending().at(0), status)
 }
 
 pub fn test(request: &mut Handle, flag: Room<c_int>, status: Room<Status>) -> Result<()> {
     let batch = Batch::of(&[*request])?;
     let is_complete = batch.is_empty() || !batch.complete(Until::Now)?.is_empty();
     write(flag, c_int::from(is_complete), "flag")?;
-    if is_complete { end_one(request, status) } else { Ok(()) }
+    if is_complete { end_one(request, batch.ending().at(0), status) } else { Ok(()) }
 }
 
 pub fn waitall(count: usize, requests: Room<Handle>, statuses: Room<Status>) -> Result<()> {
     let handles = requests.slice(count, "array_of_requests")?;
-    Batch::of(handles)?.complete_all()?;
-    end_several(handles, 0..count, statuses)
+    let batch = Batch::of(handles)?;
+    batch.complete_all()?;
+    end_several(handles, batch.ending(), 0..count, statuses)
 }
 
 pub fn testall(
@@ -459,7 +569,10 @@ pub fn testall(
     let batch = Batch::of(handles)?;
     let are_complete = batch.complete(Until::Now)?.len() == batch.len();
     write(flag, c_int::from(are_complete), "flag")?;
-    if are_complete { end_several(handles, 0..count, statuses) } else { Ok(()) }
+    if !are_complete {
+        return Ok(());
+    }
+    end_several(handles, batch.ending(), 0..count, statuses)
 }
 
 /// Writes a result that counts even if the call fails later.
@@ -509,7 +622,7 @@ fn any(
         None => tell((false, UNDEFINED)),
         Some(&first) => {
             tell((true, first as c_int))?;
-            end_one(&mut handles[first], status)
+            end_one(&mut handles[first], batch.ending().at(first), status)
         }
     }
 }
@@ -550,7 +663,7 @@ fn some(
     let complete = batch.complete(until)?;
     write_indices(&complete, count, indices)?;
     write(outcount, complete.len() as c_int, "outcount")?;
-    end_several(handles, complete.into_iter(), statuses)
+    end_several(handles, batch.ending(), complete.into_iter(), statuses)
 }
 
 fn write_indices(complete: &[usize], count: usize, indices: Room<c_int>) -> Result<()> {
@@ -585,6 +698,7 @@ pub fn request_get_status(request: Handle, status: Room<Status>) -> Result<bool>
     if !batch.is_empty() && batch.complete(Until::Now)?.is_empty() {
         return Ok(false);
     }
+    drop(batch);
     peek(request)?.put(status.get(0));
     Ok(true)
 }
@@ -599,6 +713,7 @@ pub fn request_get_status_all(
     if batch.complete(Until::Now)?.len() < batch.len() {
         return Ok(false);
     }
+    drop(batch);
     for (index, handle) in handles.iter().enumerate() {
         peek(*handle)?.put(statuses.get(index));
     }
@@ -617,6 +732,7 @@ pub fn request_get_status_any(
         return Ok((UNDEFINED, true));
     }
     let Some(&first) = batch.complete(Until::Now)?.first() else { return Ok((UNDEFINED, false)) };
+    drop(batch);
     peek(handles[first])?.put(status.get(0));
     Ok((first as c_int, true))
 }
@@ -633,6 +749,7 @@ pub fn request_get_status_some(
         return Ok(UNDEFINED);
     }
     let complete = batch.complete(Until::Now)?;
+    drop(batch);
     write_indices(&complete, count, indices)?;
     for (index, place) in complete.iter().enumerate() {
         peek(handles[*place])?.put(statuses.get(index));
