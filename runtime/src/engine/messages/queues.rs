@@ -35,7 +35,12 @@ impl Key {
         Key { context: pattern.context, sender: pattern.sender.one(), tag: pattern.tag }
     }
 
-    /// The keys of all receives that a message matches.
+    /// Whether messages of several senders or tags match it.
+    fn is_open(&self) -> bool {
+        self.sender.is_none() || self.tag.is_none()
+    }
+
+    /// The keys of all receives that a message matches, that without wildcards first.
     fn matching(arrival: &Arrival) -> [Key; 4] {
         let Arrival { context, peer, tag, .. } = *arrival;
         let key = |sender, tag| Key { context, sender, tag };
@@ -62,6 +67,8 @@ pub(super) struct Receives {
     bins: Bins<VecDeque<(u64, Posted)>>,
     /// Memory of bins that were emptied, for the next ones.
     spare: Vec<VecDeque<(u64, Posted)>>,
+    /// The number of receives in bins that take any sender or any tag.
+    open: usize,
     /// The order of the last receive that went to bins.
     last: u64,
 }
@@ -77,8 +84,10 @@ impl Receives {
             return self.list.push_back(posted);
         }
         self.last += 1;
+        let key = Key::of(&posted.pattern);
+        self.open += usize::from(key.is_open());
         let spare = || self.spare.pop().unwrap_or_default();
-        let bin = self.bins.entry(Key::of(&posted.pattern)).or_insert_with(spare);
+        let bin = self.bins.entry(key).or_insert_with(spare);
         bin.push_back((self.last, posted));
     }
 
@@ -90,10 +99,10 @@ impl Receives {
         if self.bins.is_empty() {
             return None;
         }
-        let first = |key| Some((self.bins.get(&key)?.front()?.0, key));
-        let (_, key) =
-            Key::matching(arrival).into_iter().filter_map(first).min_by_key(|it| it.0)?;
+        let keys = Key::matching(arrival);
+        let key = if self.open == 0 { keys[0] } else { self.first_of(keys)? };
         let Entry::Occupied(mut bin) = self.bins.entry(key) else { return None };
+        self.open -= usize::from(key.is_open());
         let posted = bin.get_mut().pop_front();
         if bin.get().is_empty() {
             let emptied = bin.remove();
@@ -102,6 +111,12 @@ impl Receives {
             }
         }
         posted.map(|(_, posted)| posted)
+    }
+
+    /// The key of these whose bin has the first receive.
+    fn first_of(&self, keys: [Key; 4]) -> Option<Key> {
+        let first = |key| Some((self.bins.get(&key)?.front()?.0, key));
+        Some(keys.into_iter().filter_map(first).min_by_key(|it| it.0)?.1)
     }
 
     /// Takes out all receives of which `is_it` holds.
@@ -122,6 +137,8 @@ impl Receives {
             }
         }
         self.bins.retain(|_, bin| !bin.is_empty());
+        let open = self.bins.iter().filter(|(key, _)| key.is_open());
+        self.open = open.map(|(_, bin)| bin.len()).sum();
         taken
     }
 }
