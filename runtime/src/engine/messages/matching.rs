@@ -1,6 +1,6 @@
 //! The matching of messages and receives: contexts, envelopes and patterns (MPI-5.0 section 3.2.3).
 
-use shipable::{Architecture, Basic, SharedProgram, Signature};
+use shipable::{Architecture, Basic, Program, SharedProgram, Signature};
 
 use crate::error::Result;
 use crate::group::Group;
@@ -175,13 +175,25 @@ impl Arrival {
 
 /// A message's data as elements of a receive's type.
 pub(crate) struct Fit {
-    pub(super) program: SharedProgram,
+    /// The program that takes the message in; `None` for the type's native one.
+    pub(super) program: Option<SharedProgram>,
     /// The number of elements; [`UNDEFINED`] if the message ends within one.
     pub count: i64,
     /// The number of basic elements.
     pub elements: i64,
     /// The number of elements, one that is there in part included.
     pub(super) touched: u64,
+}
+
+impl Fit {
+    /// The program that takes the message in.
+    #[inline]
+    pub(super) fn program<'a>(&'a self, datatype: &'a Compiled) -> &'a Program {
+        match &self.program {
+            Some(program) => program,
+            None => datatype.native(),
+        }
+    }
 }
 
 impl Arrival {
@@ -227,7 +239,7 @@ impl Arrival {
         };
         let whole = count * size == self.length;
         Ok(Fit {
-            program,
+            program: Some(program),
             count: if whole { count as i64 } else { UNDEFINED },
             elements: elements as i64,
             touched: count + u64::from(!whole),
@@ -244,7 +256,7 @@ impl Arrival {
         let is_whole = count * datatype.native().stream_size() == self.length;
         let elements = datatype.signature().count.checked_mul(count)?;
         is_whole.then(|| Fit {
-            program: datatype.shared_native(),
+            program: None,
             count: count as i64,
             elements: elements as i64,
             touched: count,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use longshore_transport::{Offer, PeerMemory};
 use shipable::{Architecture, Partial, SharedProgram};
 
-use super::matching::Arrival;
+use super::matching::{Arrival, Fit};
 use crate::bytes::Bytes;
 use crate::check::clock::Clock;
 use crate::error::{Error, ErrorKind, Result, conversion};
@@ -99,14 +99,10 @@ impl Landing {
                 Buffer::Typed { program, count, lease, partial: Partial::default() }
             }
             Landing::Typed { datatype, count: room, lease, packed } => {
-                let fit = arrival.fit(&datatype, stream, packed.as_deref())?;
-                let longest = fit.program.stream_length(room)?;
-                if arrival.length > longest {
-                    let length = arrival.length;
-                    return Err(ErrorKind::Truncate { length, room: longest }.into());
-                }
+                let fit = fit(arrival, (&datatype, room), stream, packed.as_deref())?;
                 (status.count, status.elements) = (fit.count, fit.elements);
-                let (program, count) = (fit.program, fit.touched);
+                let count = fit.touched;
+                let program = fit.program.unwrap_or_else(|| datatype.shared_native());
                 Buffer::Typed { program, count, lease, partial: Partial::default() }
             }
         };
@@ -125,19 +121,52 @@ impl Landing {
         stream: &Architecture,
         message: Cow<'_, [u8]>,
     ) -> Result<Delivery> {
-        let take = || {
-            let (status, mut buffer) = self.open(arrival, stream)?;
-            let bytes = match &buffer {
-                Buffer::Bytes(_) => message.into(),
-                Buffer::Typed { .. } | Buffer::Nothing => {
-                    buffer.take(0, &message)?;
-                    Bytes::default()
+        let taken = match self {
+            Landing::Typed { datatype, count, lease, packed } => {
+                let room = (&*datatype, count, &lease);
+                let status = take(room, packed.as_deref(), arrival, stream, &message);
+                status.map(|status| (status, Bytes::default()))
+            }
+            landing => landing.open(arrival, stream).and_then(|(status, mut buffer)| {
+                if let Buffer::Bytes(_) = buffer {
+                    return Ok((status, message.into()));
                 }
-            };
-            Ok(Delivery { status, signature: arrival.signature, bytes, known })
+                buffer.take(0, &message).map(|()| (status, Bytes::default()))
+            }),
         };
-        take().map_err(|error: Error| error.of_message(arrival.peer, arrival.tag))
+        let (status, bytes) = taken.map_err(|error| error.of_message(arrival.peer, arrival.tag))?;
+        Ok(Delivery { status, signature: arrival.signature, bytes, known })
     }
+}
+
+/// Takes a message that is all here into elements of a type, of which there is room for some.
+#[inline]
+fn take(
+    (datatype, room, lease): (&Compiled, u64, &Lease),
+    packed: Option<&Architecture>,
+    arrival: &Arrival,
+    stream: &Architecture,
+    message: &[u8],
+) -> Result<Status> {
+    let fit = fit(arrival, (datatype, room), stream, packed)?;
+    let (program, mut partial) = (fit.program(datatype), Partial::default());
+    let taken = lease.span().unpack(program, fit.touched, 0, message, &mut partial);
+    taken.map_err(conversion)?;
+    let (source, tag, bytes) = (arrival.peer as i32, arrival.tag, arrival.length);
+    Ok(Status { source, tag, count: fit.count, elements: fit.elements, bytes })
+}
+
+/// Checks a message against a type and the number of its elements for which there is room.
+#[inline]
+fn fit(
+    arrival: &Arrival,
+    (datatype, room): (&Compiled, u64),
+    stream: &Architecture,
+    packed: Option<&Architecture>,
+) -> Result<Fit> {
+    let fit = arrival.fit(datatype, stream, packed)?;
+    let (length, room) = (arrival.length, fit.program(datatype).stream_length(room)?);
+    if length > room { Err(ErrorKind::Truncate { length, room }.into()) } else { Ok(fit) }
 }
 
 impl Buffer {
