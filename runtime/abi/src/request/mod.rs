@@ -14,9 +14,7 @@ pub(crate) mod copied;
 pub(crate) mod general;
 
 use std::ffi::c_int;
-use std::iter::{Chain, Peekable};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
-use std::{option, vec};
 
 use longshore::{Class, Pointed, Receiving, Sending, Waitable};
 
@@ -315,7 +313,8 @@ struct Active {
     /// Its place in the call's array.
     at: usize,
     request: &'static Request,
-    operation: MutexGuard<'static, Operation>,
+    /// `None` once it has ended.
+    operation: Option<MutexGuard<'static, Operation>>,
 }
 
 /// A list, mostly of one element, which needs no allocation.
@@ -354,6 +353,13 @@ impl<T> Few<T> {
         }
     }
 
+    fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        match index.checked_sub(1) {
+            None => self.first.as_mut(),
+            Some(index) => self.more.get_mut(index),
+        }
+    }
+
     fn iter(&self) -> impl Iterator<Item = &T> {
         self.first.iter().chain(&self.more)
     }
@@ -373,6 +379,7 @@ impl Batch {
             let request = borrow::<Request>(handle)?;
             let operation = request.operation()?;
             if !matches!(*operation, Operation::Inactive) {
+                let operation = Some(operation);
                 batch.active.push(Active { at, request, operation }, handles.len() - at);
             }
         }
@@ -390,13 +397,13 @@ impl Batch {
 
     /// What a call waits for, of the active request of an index; `None` if that is complete.
     fn waitable(&self, index: usize) -> Option<&dyn Waitable> {
-        self.active.get(index)?.operation.waitable()
+        self.active.get(index)?.waitable()
     }
 
     /// Waits until all requests are complete.
     fn complete_all(&self) -> Result<()> {
         longshore::wait_all_by(self.active.len(), |index| self.waitable(index))?;
-        while self.active.iter().any(|active| active.operation.open_general().is_some()) {
+        while self.active.iter().any(|active| active.open_general().is_some()) {
             longshore::test_some(&[])?;
             general::pause();
         }
@@ -408,7 +415,7 @@ impl Batch {
         let active = &self.active;
         let waitable = |index| self.waitable(index);
         let is_any_over = || active.iter().any(Active::is_over);
-        let is_any_open = || active.iter().any(|it| it.operation.open_general().is_some());
+        let is_any_open = || active.iter().any(|it| it.open_general().is_some());
         let found = match until {
             Until::Some if !self.ended.is_empty() || is_any_over() => {
                 longshore::test_some_by(active.len(), waitable)?
@@ -432,26 +439,42 @@ impl Batch {
 
     /// The active requests, to be ended in the order of their places.
     fn ending(self) -> Ending {
-        Ending(self.active.first.into_iter().chain(self.active.more).peekable())
+        Ending { active: self.active, next: 0 }
     }
 }
 
 impl Active {
+    fn waitable(&self) -> Option<&dyn Waitable> {
+        self.operation.as_ref()?.waitable()
+    }
+
+    /// The operation of the program, if it isn't complete.
+    fn open_general(&self) -> Option<&General> {
+        self.operation.as_ref()?.open_general()
+    }
+
     /// Whether the operation is complete, and no call waits for it.
     fn is_over(&self) -> bool {
-        self.operation.waitable().is_none() && self.operation.open_general().is_none()
+        self.waitable().is_none() && self.open_general().is_none()
     }
 }
 
 /// Active requests that are being ended.
-struct Ending(Peekable<Chain<option::IntoIter<Active>, vec::IntoIter<Active>>>);
+struct Ending {
+    active: Few<Active>,
+    /// The index of the first that no place has passed.
+    next: usize,
+}
 
 impl Ending {
     /// The active request of a place, which is above the earlier ones; `None` if that of the place
     /// is null, inactive, or was complete at once.
-    fn at(&mut self, place: usize) -> Option<Active> {
-        while self.0.next_if(|active| active.at < place).is_some() {}
-        self.0.next_if(|active| active.at == place)
+    #[inline]
+    fn at(&mut self, place: usize) -> Option<&mut Active> {
+        while self.active.get(self.next)?.at < place {
+            self.next += 1;
+        }
+        self.active.get_mut(self.next).filter(|active| active.at == place)
     }
 }
 
@@ -465,8 +488,9 @@ enum Until {
 }
 
 /// Ends a complete request: its handle becomes null, or it is inactive if it is persistent.
-fn end(handle: &mut Handle, active: Option<Active>) -> Result<(Outcome, Raiser)> {
-    let Some(Active { request, mut operation, .. }) = active else {
+fn end(handle: &mut Handle, active: Option<&mut Active>) -> Result<(Outcome, Raiser)> {
+    let ended = active.and_then(|it| Some((it.request, it.operation.take()?)));
+    let Some((request, mut operation)) = ended else {
         let mut status = Status::NONE;
         if has_ended(*handle) {
             (*handle, status) = (REQUEST_NULL, Status::EMPTY);
@@ -491,7 +515,7 @@ fn take(request: &Request) -> Result<Outcome> {
 }
 
 /// Ends the one complete request of a call, whose error is the call's.
-fn end_one(handle: &mut Handle, active: Option<Active>, status: Room<Status>) -> Result<()> {
+fn end_one(handle: &mut Handle, active: Option<&mut Active>, status: Room<Status>) -> Result<()> {
     let (outcome, raiser) = end(handle, active)?;
     outcome.status.put(status.get(0));
     outcome.fault.map_or(Ok(()), |fault| Err(fault.on(raiser)))
