@@ -1,6 +1,7 @@
 //! The origin's side of an operation: its elements, their count, and their memory.
 
 use std::any::TypeId;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -152,6 +153,13 @@ fn marked(program: &Program, count: u64, len: u64, at: i64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Checked elements in memory. Their type is borrowed if the call names it.
+pub(crate) struct Checked<'a> {
+    pub datatype: Cow<'a, Arc<Compiled>>,
+    pub count: u64,
+    pub span: Span,
+}
+
 /// Checked elements in memory, as the engine's calls take them.
 pub(crate) struct Elementwise {
     pub datatype: Arc<Compiled>,
@@ -159,7 +167,7 @@ pub(crate) struct Elementwise {
     pub span: Span,
 }
 
-impl What<'_> {
+impl<'a> What<'a> {
     /// Whether it is `elements` elements of exactly this type, at displacement 0 of the memory.
     #[inline(always)]
     pub(crate) fn is_plain(&self, elements: u64, of: &Arc<Compiled>) -> bool {
@@ -192,13 +200,21 @@ impl What<'_> {
         }
     }
 
+    /// The elements that [`check`](What::check) has checked, with a reference to their type.
+    pub(crate) fn resolve(&self, process: &Process, memory: Span) -> Result<Elementwise> {
+        let Checked { datatype, count, span } = self.check(process, memory)?;
+        Ok(Elementwise { datatype: datatype.into_owned(), count, span })
+    }
+
     /// Checks rules 18 and 27, and that the elements are within their memory and not in its
     /// padding.
-    pub(crate) fn resolve(&self, process: &Process, memory: Span) -> Result<Elementwise> {
+    #[inline]
+    pub(crate) fn check(&self, process: &Process, memory: Span) -> Result<Checked<'a>> {
         let (datatype, count, span) = match *self {
             What::InPlace => return Err(ErrorKind::InPlace.into()),
             What::Slice { count, element } => {
-                (element.commit(process.elements())?.compiled().clone(), count, memory)
+                let datatype = element.commit(process.elements())?.compiled().clone();
+                (Cow::Owned(datatype), count, memory)
             }
             What::Typed { count, datatype, at, native } => {
                 if !datatype.is_of(process.names()) {
@@ -209,14 +225,14 @@ impl What<'_> {
                 }
                 let count = u64::try_from(count).map_err(|_| ErrorKind::Count(count))?;
                 let span = memory.shifted(at).ok_or_else(|| ErrorKind::Displacement(at))?;
-                (datatype.compiled().clone(), count, span)
+                (Cow::Borrowed(datatype.compiled()), count, span)
             }
         };
         let reach = datatype.native().range(count)?;
         if !span.covers(reach.start, reach.end) {
             return Err(ErrorKind::Buffer {
                 count: count as i64,
-                datatype: excerpt(&*datatype),
+                datatype: excerpt(&**datatype),
                 start: reach.start.into(),
                 end: reach.end.into(),
                 size: memory.len(),
@@ -227,7 +243,7 @@ impl What<'_> {
             let picked = Picked { datatype: &datatype, count, at, len: memory.len() };
             native.check_padding(process, &picked)?;
         }
-        Ok(Elementwise { datatype, count, span })
+        Ok(Checked { datatype, count, span })
     }
 }
 

@@ -9,18 +9,20 @@ mod request;
 use std::cell::Cell;
 use std::panic::Location;
 
-use shipable::{Form, Tag, form::Limits};
+use shipable::{Form, Program, Tag, form::Limits};
 
 use crate::check::Caller;
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
-use crate::engine::{Channel, Delivery, Landing, Message, Pattern, Sender, Source, State, Status};
-use crate::error::{Error, ErrorKind, Result, type_string};
+use crate::engine::{
+    Channel, Delivery, EAGER, Heading, Landing, Message, Pattern, Sender, Source, State, Status,
+};
+use crate::error::{Error, ErrorKind, Result, conversion, type_string};
 use crate::group::Group;
 use crate::group::PROC_NULL;
 use crate::job::Activity;
-use crate::memory::{Lease, Scope, scope};
+use crate::memory::{Lease, Scope, Span, scope};
 use crate::observe::At;
-use crate::origin::{Destination, Elementwise, Origin, What};
+use crate::origin::{Checked, Destination, Elementwise, Origin, What};
 use crate::process::Process;
 use crate::program::Line;
 use crate::types::{ForeignType, OTHER_RANK, Type};
@@ -245,9 +247,11 @@ impl Communicator {
                         transfer.start_receive(pattern, landing);
                     }
                     if let Some(peer) = peer {
-                        let lease = Lease::lent(scope.lend(data.loan));
-                        let message = self.message(lease, &data.what, send_tag)?;
-                        transfer.start_send(peer, message)?;
+                        let span = scope.lend(data.loan);
+                        if !self.send_at_once(span, &data.what, peer, send_tag)? {
+                            let message = self.message(Lease::lent(span), &data.what, send_tag)?;
+                            transfer.start_send(peer, message)?;
+                        }
                     }
                     transfer.finish_both(receives)
                 },
@@ -343,6 +347,11 @@ impl Communicator {
     ) -> Result<()> {
         let tag = checked_tag(tag)?;
         let Some(peer) = self.member(dest)? else { return Ok(()) };
+        let at_once =
+            || Scope::with(|scope| self.send_at_once(scope.lend(data.loan), &data.what, peer, tag));
+        if !synchronous && at_once()? {
+            return Ok(());
+        }
         scope(
             |_| transfer.abandon(),
             |scope| {
@@ -373,6 +382,33 @@ impl Communicator {
                 transfer.finish_receive()
             },
         )
+    }
+
+    /// Sends a message, if it is short and may go before all others. Otherwise returns false, and
+    /// sends nothing: the [message](Communicator::message) has to be started.
+    fn send_at_once(&self, memory: Span, what: &What<'_>, peer: u32, tag: i32) -> Result<bool> {
+        let process = self.process();
+        let Checked { datatype, count, span } = what.check(process, memory)?;
+        let emulated;
+        let program: &Program = match process.me().emulated {
+            // A slice is in the machine's representation.
+            true => {
+                emulated = datatype.program(&process.me().architecture)?;
+                &emulated
+            }
+            false => datatype.native(),
+        };
+        let Some(length) = program.stream_length(count).ok().filter(|it| *it <= EAGER) else {
+            return Ok(false);
+        };
+        let (context, signature) = (self.context(Channel::Data), datatype.repeated(count)?);
+        let heading = Heading { context, tag, length, signature, synchronous: false };
+        let fill = |out: &mut [u8]| span.pack(program, count, 0, out).map(drop).map_err(conversion);
+        let mut engine = process.engine();
+        if process.must_poll() {
+            engine.progress();
+        }
+        Ok(engine.send_at_once(peer, &heading, fill))
     }
 
     fn message(&self, lease: Lease, what: &What<'_>, tag: i32) -> Result<Message> {
@@ -464,10 +500,7 @@ impl Awaited {
         process: &Process,
         mut poll: impl FnMut(&mut State) -> Option<Result<T>>,
     ) -> Result<T> {
-        if let Some(outcome) = process.find(&mut poll) {
-            return outcome;
-        }
-        process.wait(|state, arming| {
+        process.wait_or_find(|state, arming| {
             let outcome = poll(state);
             if outcome.is_none() && arming {
                 process.remark(|| self.describe(state));

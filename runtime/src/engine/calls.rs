@@ -14,7 +14,7 @@ use shipable::Architecture;
 
 use super::completion::{Ledger, Ticket};
 use super::locks::{forsake_brief, lock_brief, ping_brief, signal_brief, unlock_brief};
-use super::messages::{Arrival, Delivery, Landing, Message, OtherCall, Pattern};
+use super::messages::{Arrival, Delivery, Heading, Landing, Message, OtherCall, Pattern};
 use super::origin::{Fetch, RdmaAccess};
 use super::outbox::{Outgoing, Purpose};
 use super::target::Exposure;
@@ -380,17 +380,19 @@ impl State {
     }
 
     /// The header of a message's only frame, if that may be sent before all others.
-    pub(super) fn at_once(&self, peer: u32, message: &Message) -> Option<Header> {
+    #[inline]
+    pub(super) fn at_once(&self, peer: u32, message: &Heading) -> Option<Header> {
         message.at_once(peer, &self.peers, &self.notes, &self.outbox)
     }
 
     /// Notes that a message was sent in one frame.
-    pub(super) fn sent_at_once(&mut self, peer: u32, message: &Message) {
+    #[inline]
+    pub(super) fn sent_at_once(&mut self, peer: u32, message: &Heading) {
         message.spend(peer, &mut self.outbox);
     }
 
     /// Whether a short message has to wait for credit at its receiver.
-    pub(super) fn lacks_credit(&self, peer: u32, message: &Message) -> bool {
+    pub(super) fn lacks_credit(&self, peer: u32, message: &Heading) -> bool {
         message.lacks_credit(peer, &self.peers, &self.outbox)
     }
 

@@ -74,7 +74,7 @@ use drops::Drops;
 use hello::Introductions;
 use locks::Locks;
 use meetings::Meetings;
-use messages::{EAGER, Messages};
+use messages::Messages;
 use notes::Notes;
 use origin::{Operations, ShippedForms};
 use outbox::Outbox;
@@ -89,7 +89,8 @@ pub(crate) use locks::EXPOSED;
 pub(crate) use mailbox::{ANSWER, OPERANDS};
 pub(crate) use meetings::Venue;
 pub(crate) use messages::{
-    Arrival, Channel, Context, Delivery, Landing, Message, OtherCall, Pattern, Sender,
+    Arrival, Channel, Context, Delivery, EAGER, Heading, Landing, Message, OtherCall, Pattern,
+    Sender,
 };
 pub use messages::{Status, UNDEFINED};
 use operation::Due;

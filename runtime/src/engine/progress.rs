@@ -4,7 +4,7 @@
 use longshore_transport::fault::Faults;
 use longshore_transport::{LinkError, RankState};
 
-use super::messages::Message;
+use super::messages::{Heading, Message};
 use super::outbox::{Outgoing, Sent};
 use super::target::Fetched;
 use super::{Engine, Ledger, State};
@@ -123,11 +123,12 @@ impl Engine {
     /// # Errors
     /// The peer is gone, or a value of a short message can't be sent.
     pub(crate) fn start_send(&mut self, peer: u32, message: Message) -> Result<Option<u64>> {
-        if self.state.lacks_credit(peer, &message) {
+        let heading = message.heading();
+        if self.state.lacks_credit(peer, &heading) {
             // The peer may have returned some.
             self.progress();
         }
-        if self.send_at_once(peer, &message) {
+        if self.send_at_once(peer, &heading, |out| message.source.fill(0, out)) {
             return Ok(None);
         }
         let (number, outgoing) = self.state.start_send(peer, message)?;
@@ -135,9 +136,15 @@ impl Engine {
         Ok(number)
     }
 
-    /// Sends a short message in one frame, packed where the link has room. False, and nothing is
-    /// sent, if it has to go through the outbox, which also reports what fails here.
-    pub(crate) fn send_at_once(&mut self, peer: u32, message: &Message) -> bool {
+    /// Sends a short message in one frame, which `fill` packs where the link has room. False, and
+    /// nothing is sent, if it has to go through the outbox, which also reports what fails here.
+    #[inline]
+    pub(crate) fn send_at_once(
+        &mut self,
+        peer: u32,
+        message: &Heading,
+        fill: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> bool {
         let Engine { link, state, tap, .. } = self;
         let Some(header) = state.at_once(peer, message) else { return false };
         let size = header.whole_size();
@@ -146,7 +153,7 @@ impl Engine {
             return false;
         }
         let Ok(mut frame) = link.reserve(peer, len) else { return false };
-        if message.source.fill(0, &mut frame[size..]).is_err() {
+        if fill(&mut frame[size..]).is_err() {
             return false;
         }
         header.encode_whole(&mut frame[..size]);

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::given::{Given, Kept, Taken};
 use crate::group::PROC_NULL;
 use crate::job::Activity;
-use crate::memory::{Lease, Memory, Scope};
+use crate::memory::{Memory, Scope};
 use crate::observe::At;
 use crate::origin::Origin;
 use crate::several::Waitable;
@@ -342,19 +342,16 @@ impl Communicator {
         dest: i32,
         tag: i32,
     ) -> Result<bool> {
-        let (process, data) = (self.process(), data.into());
+        let data = data.into();
         let attempt = || -> Result<bool> {
             self.ready()?;
             let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
             Scope::with(|scope| {
-                let lease = Lease::lent(scope.lend(data.loan));
-                let message = self.message(lease, &data.what, tag)?;
-                let Some(peer) = peer else { return Ok(true) };
-                let mut engine = process.engine();
-                if process.must_poll() {
-                    engine.progress();
+                let span = scope.lend(data.loan);
+                match peer {
+                    Some(peer) => self.send_at_once(span, &data.what, peer, tag),
+                    None => data.what.check(self.process(), span).map(|_| true),
                 }
-                Ok(engine.send_at_once(peer, &message))
             })
         };
         let caller = Location::caller();
@@ -401,11 +398,15 @@ impl Communicator {
             self.ready()?;
             let taken = Taken::of_message(data, process)?;
             let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
-            let message = self.message(taken.lease(), &taken.what(), tag)?;
-            let message = Message { synchronous, ..message };
+            let span = taken.lease().span();
+            let at_once = |peer| self.send_at_once(span, &taken.what(), peer, tag);
             let number = match peer {
-                Some(peer) => process.start_send(peer, message)?,
-                None => None,
+                Some(peer) if synchronous || !at_once(peer)? => {
+                    let message = self.message(taken.lease(), &taken.what(), tag)?;
+                    process.start_send(peer, Message { synchronous, ..message })?
+                }
+                Some(_) => None,
+                None => taken.what().check(process, span).map(|_| None)?,
             };
             Ok(Sending { pending: Pending::new(self, (dest, tag), number, taken) })
         };

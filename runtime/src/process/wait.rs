@@ -43,6 +43,22 @@ impl Process {
         if engine.state().is_broken() { None } else { poll(engine.state()) }
     }
 
+    /// As [`wait`](Process::wait), but first [finds](Process::find) a result that is there.
+    pub(crate) fn wait_or_find<T>(
+        &self,
+        mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
+    ) -> Result<T> {
+        let mut engine = self.engine();
+        let is_fresh = self.must_poll() || engine.state().is_broken();
+        let found = if is_fresh { None } else { poll(engine.state(), false) };
+        let found = found.or_else(|| {
+            let mut polls = 0..self.waiter.early_polls();
+            polls.find_map(|_| self.progress_and_poll(&mut engine, &mut poll, false).1)
+        });
+        drop(engine);
+        found.map_or_else(|| self.wait_longer(poll), |outcome| outcome)
+    }
+
     /// Makes progress and calls `poll` a few times, as the beginning of a wait. `None` if `poll`
     /// returns nothing.
     pub(crate) fn glance<T>(

@@ -45,7 +45,7 @@ pub(crate) use receive::{Delivery, Landing};
 use requests::Requests;
 
 /// Bytes of the longest message that is sent at once.
-pub(super) const EAGER: u64 = 4 << 10;
+pub(crate) const EAGER: u64 = 4 << 10;
 
 /// A message to be sent.
 pub(crate) struct Message {
@@ -58,18 +58,31 @@ pub(crate) struct Message {
     pub synchronous: bool,
 }
 
-impl Message {
+/// A message to be sent, without its data.
+#[derive(Clone, Copy)]
+pub(crate) struct Heading {
+    pub context: u32,
+    pub tag: i32,
+    pub length: u64,
+    pub signature: u128,
+    pub synchronous: bool,
+}
+
+impl Heading {
     /// Whether the message is sent at once if there is credit for it.
+    #[inline]
     fn is_short(&self) -> bool {
         !self.synchronous && self.length <= EAGER
     }
 
     /// Whether the peer has room for the message before a receive has matched it.
+    #[inline]
     fn has_credit(&self, peer: u32, peers: &Peers, out: &Outbox) -> bool {
         out.has_credit(peer, cost(self.length), peers.room(peer))
     }
 
     /// The header of the frame that opens the message.
+    #[inline]
     fn header(&self, kind: Kind) -> Header {
         Header {
             context: self.context,
@@ -89,6 +102,7 @@ impl Message {
 
     /// The header of the message's only frame, if that may be sent before all others: the message
     /// is short, nothing waits for the peer, and no notes are taken.
+    #[inline]
     pub(super) fn at_once(
         &self,
         peer: u32,
@@ -105,6 +119,15 @@ impl Message {
     /// Spends the credit that the message takes once it is sent at once.
     pub(super) fn spend(&self, peer: u32, out: &mut Outbox) {
         out.spend_credit(peer, cost(self.length));
+    }
+}
+
+impl Message {
+    /// The message without its data.
+    #[inline]
+    pub(super) fn heading(&self) -> Heading {
+        let Message { context, tag, length, signature, synchronous, .. } = *self;
+        Heading { context, tag, length, signature, synchronous }
     }
 
     /// The message with a copy of its data, which lets go of the memory that had it.
@@ -207,14 +230,15 @@ impl Messages {
         out: &mut Outbox,
     ) -> Result<(Option<u64>, Outgoing)> {
         notes.tell_clock(peer, out);
-        let header = message.header(Kind::Eager);
+        let heading = message.heading();
+        let header = heading.header(Kind::Eager);
         if let Some(gone) = peers.gone(peer) {
             return Err(gone);
         }
-        if message.is_short() && message.has_credit(peer, peers, out) {
+        if heading.is_short() && heading.has_credit(peer, peers, out) {
             // Packed first: a message that can't be sent costs no credit.
             let message = message.buffered()?;
-            message.spend(peer, out);
+            heading.spend(peer, out);
             let packed = message.source;
             return Ok((None, Outgoing::new(header, packed, Purpose::None)));
         }
