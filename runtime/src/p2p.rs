@@ -401,13 +401,14 @@ impl Communicator {
         let Some(length) = program.stream_length(count).ok().filter(|it| *it <= EAGER) else {
             return Ok(false);
         };
-        let (context, signature) = (self.context(Channel::Data), datatype.repeated(count)?);
-        let heading = Heading { context, tag, length, signature, synchronous: false };
         let fill = |out: &mut [u8]| span.pack(program, count, 0, out).map(drop).map_err(conversion);
         let mut engine = process.engine();
         if process.must_poll() {
             engine.progress();
         }
+        let signature = engine.state().signature(&datatype, count)?;
+        let context = self.context(Channel::Data);
+        let heading = Heading { context, tag, length, signature, synchronous: false };
         Ok(engine.send_at_once(peer, &heading, fill))
     }
 
@@ -455,8 +456,8 @@ impl Communicator {
 }
 
 impl Process {
-    /// Starts a receive: see [`State::start_receive`]. It makes progress only if that leaves a frame
-    /// to be sent, or if there is no progress thread.
+    /// Starts a receive: see [`State::start_receive`]. It makes progress only if that leaves a
+    /// frame to be sent, or if there is no progress thread.
     fn start_receive(&self, pattern: Pattern, landing: Landing) -> u64 {
         let mut engine = self.engine();
         if self.must_poll() {

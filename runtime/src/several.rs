@@ -138,11 +138,8 @@ pub fn wait_all_by<'a>(
         }
         None
     };
-    if process.find(|state| first(state).is_none().then_some(())).is_some() {
-        return Ok(());
-    }
     process.during(Activity::Requests, 0, At::of(Location::caller()), || {
-        process.wait(|state, arming| {
+        process.wait_or_find(|state, arming| {
             let Some(first) = first(state) else { return Some(Ok(())) };
             if arming {
                 process.note_wait(first.awaited());
@@ -203,11 +200,8 @@ pub fn wait_some_by<'a>(
 ) -> Result<Vec<usize>> {
     let Some(process) = process_of(count, &request)? else { return Ok(Vec::new()) };
     let some = |state: &State| Some(complete(count, &request, state)).filter(|it| !it.is_empty());
-    if let Some(complete) = process.find(|state| some(state)) {
-        return Ok(complete);
-    }
     process.during(Activity::Requests, 0, At::of(Location::caller()), || {
-        process.wait(|state, arming| {
+        process.wait_or_find(|state, arming| {
             let complete = some(state);
             if complete.is_none() && arming {
                 // Any rank may end the wait, unless there is only one request.

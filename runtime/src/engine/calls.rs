@@ -25,7 +25,7 @@ use crate::control::Tally;
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::program::Line;
-use crate::types::TargetType;
+use crate::types::{Compiled, TargetType};
 use crate::wire::{Founding, Header};
 
 /// The job and its ranks.
@@ -394,6 +394,15 @@ impl State {
     /// Whether a short message has to wait for credit at its receiver.
     pub(super) fn lacks_credit(&self, peer: u32, message: &Heading) -> bool {
         message.lacks_credit(peer, &self.peers, &self.outbox)
+    }
+
+    /// The hash of the signature of `count` elements of a type. That of the last message is kept.
+    ///
+    /// # Errors
+    /// TYPE for too many elements.
+    #[inline]
+    pub(crate) fn signature(&mut self, datatype: &Compiled, count: u64) -> Result<u128> {
+        self.messages.signature(datatype, count)
     }
 
     /// Takes the outcome of a send, if it has ended.

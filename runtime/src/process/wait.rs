@@ -32,8 +32,8 @@ impl Process {
         }
     }
 
-    /// Calls `poll` once, before a wait, and makes no progress. `None` if it returns nothing, if the
-    /// link has failed, which the wait reports, or if only calls make progress.
+    /// Calls `poll` once, before a wait, and makes no progress. `None` if it returns nothing, if
+    /// the link has failed, which the wait reports, or if only calls make progress.
     #[inline]
     pub(crate) fn find<T>(&self, poll: impl FnOnce(&mut State) -> Option<T>) -> Option<T> {
         if self.must_poll() {
@@ -56,7 +56,7 @@ impl Process {
             polls.find_map(|_| self.progress_and_poll(&mut engine, &mut poll, false).1)
         });
         drop(engine);
-        found.map_or_else(|| self.wait_longer(poll), |outcome| outcome)
+        found.unwrap_or_else(|| self.wait_longer(poll))
     }
 
     /// Makes progress and calls `poll` a few times, as the beginning of a wait. `None` if `poll`

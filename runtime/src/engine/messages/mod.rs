@@ -34,6 +34,7 @@ use super::peers::Peers;
 use crate::check::clock::Clock;
 use crate::error::{Error, Result};
 use crate::numbers::Numbers;
+use crate::types::Compiled;
 use crate::wire::{Brief, Header, Kind};
 
 pub use matching::UNDEFINED;
@@ -154,6 +155,9 @@ pub(super) struct Messages {
     requests: Requests,
     /// The memory of the host's other processes, if messages may be copied from there.
     memory: Option<Arc<PeerMemory>>,
+    /// The type of the last short message, by its id, the number of its elements, and the hash of
+    /// their signature.
+    signed: Option<(u64, u64, u128)>,
 }
 
 /// A message that no receive has matched.
@@ -213,6 +217,22 @@ impl Messages {
     /// Lets messages be copied from the memory of the host's other processes.
     pub(super) fn set_memory(&mut self, memory: Arc<PeerMemory>) {
         self.memory = Some(memory);
+    }
+
+    /// The hash of the signature of `count` elements of a type. That of the last message is kept.
+    ///
+    /// # Errors
+    /// TYPE for too many elements.
+    #[inline]
+    pub(super) fn signature(&mut self, datatype: &Compiled, count: u64) -> Result<u128> {
+        match self.signed {
+            Some((id, of, hash)) if id == datatype.id() && of == count => Ok(hash),
+            _ => {
+                let hash = datatype.repeated(count)?;
+                self.signed = Some((datatype.id(), count, hash));
+                Ok(hash)
+            }
+        }
     }
 
     /// Starts to send a message: at once if it is short, there is credit and it isn't synchronous,

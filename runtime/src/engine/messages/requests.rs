@@ -33,6 +33,15 @@ enum Request {
     Received(Result<Delivery>),
 }
 
+impl Slot {
+    /// Takes the request out. Its number names nothing any more.
+    #[inline]
+    fn free(&mut self) -> Request {
+        self.generation = self.generation.wrapping_add(1);
+        std::mem::replace(&mut self.request, Request::None)
+    }
+}
+
 impl Requests {
     /// Numbers a send.
     pub(super) fn start_send(&mut self) -> u64 {
@@ -95,13 +104,11 @@ impl Requests {
     /// Takes the outcome of a receive, if it has ended.
     #[inline]
     pub(super) fn take_received(&mut self, number: u64) -> Option<Result<Delivery>> {
-        if !self.is_received(number) {
-            return None;
-        }
-        match self.remove(number) {
-            Request::Received(outcome) => Some(outcome),
-            _ => None,
-        }
+        let slot = self.slot_mut(number)?;
+        let Request::Received(_) = slot.request else { return None };
+        let Request::Received(outcome) = slot.free() else { return None };
+        self.free.push(number as u32);
+        Some(outcome)
     }
 
     /// Notes that no call will ask for the end of a request. A send under way goes on; its number
@@ -153,8 +160,7 @@ impl Requests {
     #[inline]
     fn remove(&mut self, number: u64) -> Request {
         let Some(slot) = self.slot_mut(number) else { return Request::None };
-        slot.generation = slot.generation.wrapping_add(1);
-        let request = std::mem::replace(&mut slot.request, Request::None);
+        let request = slot.free();
         self.free.push(number as u32);
         request
     }
