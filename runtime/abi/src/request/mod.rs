@@ -13,6 +13,7 @@ pub(crate) mod arguments;
 pub(crate) mod copied;
 pub(crate) mod general;
 
+use std::cell::RefCell;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
@@ -100,7 +101,8 @@ impl Object for Request {
 /// A handle of an operation that has started. Its errors are raised on `raiser`; `comm` is the
 /// communicator of a message.
 pub fn made(operation: Operation, raiser: Raiser, comm: Option<Arc<Comm>>) -> Result<Handle> {
-    let spare = lock(&SPARE).pop();
+    // There is none while the thread ends.
+    let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
     let made = match spare {
         Some(mut spare) => {
             if let Some(request) = Arc::get_mut(&mut spare) {
@@ -117,10 +119,13 @@ pub fn made(operation: Operation, raiser: Raiser, comm: Option<Arc<Comm>>) -> Re
     insert(made)
 }
 
-/// Requests that have ended, whose memory serves later ones. Nobody else has a reference to them.
-static SPARE: Mutex<Vec<Arc<Request>>> = Mutex::new(Vec::new());
+thread_local! {
+    /// Requests that have ended, whose memory serves later ones of the thread. Nobody else has a
+    /// reference to them.
+    static SPARE: RefCell<Vec<Arc<Request>>> = const { RefCell::new(Vec::new()) };
+}
 
-/// The most requests whose memory is kept.
+/// The most requests whose memory a thread keeps.
 const SPARES: usize = 1024;
 
 /// Keeps the memory of a request that has ended, and whose handle is freed.
@@ -129,12 +134,14 @@ fn keep(mut request: Arc<Request>) {
     let Some(Request { plan: None, comm, general: None, .. }) = Arc::get_mut(&mut request) else {
         return;
     };
-    // Dropped before the lock is taken: the communicator may be freed with it.
+    // Dropped first: the communicator may be freed with it, which calls functions of the program.
     drop(comm.take());
-    let mut spare = lock(&SPARE);
-    if spare.len() < SPARES {
-        spare.push(request);
-    }
+    let _ = SPARE.try_with(|spare| {
+        let mut spare = spare.borrow_mut();
+        if spare.len() < SPARES {
+            spare.push(request);
+        }
+    });
 }
 
 /// The content of a lock that no other thread can have.
@@ -300,12 +307,12 @@ impl Operation {
 }
 
 /// The active requests of a call.
-#[derive(Default)]
-struct Batch {
+struct Batch<'a> {
+    handles: &'a [Handle],
     /// Those to look at, in the order of the call's array.
     active: Few<Active>,
-    /// The places of those that were complete at once.
-    ended: Vec<usize>,
+    /// The number of those that were complete at once.
+    ended: usize,
 }
 
 /// An active request, of which no other call can have the operation meanwhile.
@@ -365,15 +372,15 @@ impl<T> Few<T> {
     }
 }
 
-impl Batch {
-    fn of(handles: &[Handle]) -> Result<Batch> {
-        let mut batch = Batch::default();
+impl<'a> Batch<'a> {
+    fn of(handles: &'a [Handle]) -> Result<Batch<'a>> {
+        let mut batch = Batch { handles, active: Few::default(), ended: 0 };
         for (at, &handle) in handles.iter().enumerate() {
             if handle == REQUEST_NULL {
                 continue;
             }
             if has_ended(handle) {
-                batch.ended.push(at);
+                batch.ended += 1;
                 continue;
             }
             let request = borrow::<Request>(handle)?;
@@ -388,7 +395,7 @@ impl Batch {
 
     /// The number of active requests.
     fn len(&self) -> usize {
-        self.active.len() + self.ended.len()
+        self.active.len() + self.ended
     }
 
     fn is_empty(&self) -> bool {
@@ -417,7 +424,7 @@ impl Batch {
         let is_any_over = || active.iter().any(Active::is_over);
         let is_any_open = || active.iter().any(|it| it.open_general().is_some());
         let found = match until {
-            Until::Some if !self.ended.is_empty() || is_any_over() => {
+            Until::Some if self.ended > 0 || is_any_over() => {
                 longshore::test_some_by(active.len(), waitable)?
             }
             Until::Some if !is_any_open() => longshore::wait_some_by(active.len(), waitable)?,
@@ -430,7 +437,11 @@ impl Batch {
             },
             Until::Now => longshore::test_some_by(active.len(), waitable)?,
         };
-        let mut complete = self.ended.clone();
+        let mut complete = Vec::new();
+        if self.ended > 0 {
+            let ended = (0..).zip(self.handles).filter(|(_, handle)| has_ended(**handle));
+            complete.extend(ended.map(|(at, _)| at));
+        }
         complete.extend(found.into_iter().filter_map(|index| Some(active.get(index)?.at)));
         complete.extend(active.iter().filter(|active| active.is_over()).map(|active| active.at));
         complete.sort_unstable();
@@ -564,13 +575,15 @@ fn end_several(
 }
 
 pub fn wait(request: &mut Handle, status: Room<Status>) -> Result<()> {
-    let batch = Batch::of(&[*request])?;
+    let handles = [*request];
+    let batch = Batch::of(&handles)?;
     batch.complete_all()?;
     end_one(request, batch.ending().at(0), status)
 }
 
 pub fn test(request: &mut Handle, flag: Room<c_int>, status: Room<Status>) -> Result<()> {
-    let batch = Batch::of(&[*request])?;
+    let handles = [*request];
+    let batch = Batch::of(&handles)?;
     let is_complete = batch.is_empty() || !batch.complete(Until::Now)?.is_empty();
     write(flag, c_int::from(is_complete), "flag")?;
     if is_complete { end_one(request, batch.ending().at(0), status) } else { Ok(()) }
@@ -646,7 +659,8 @@ fn any(
         None => tell((false, UNDEFINED)),
         Some(&first) => {
             tell((true, first as c_int))?;
-            end_one(&mut handles[first], batch.ending().at(first), status)
+            let mut ending = batch.ending();
+            end_one(&mut handles[first], ending.at(first), status)
         }
     }
 }
@@ -718,7 +732,8 @@ fn peek(handle: Handle) -> Result<Status> {
 }
 
 pub fn request_get_status(request: Handle, status: Room<Status>) -> Result<bool> {
-    let batch = Batch::of(&[request])?;
+    let handles = [request];
+    let batch = Batch::of(&handles)?;
     if !batch.is_empty() && batch.complete(Until::Now)?.is_empty() {
         return Ok(false);
     }
