@@ -307,11 +307,16 @@ impl State {
     fn handle_opening(&mut self, peer: u32, header: Header, data: &[u8]) -> Result<(), String> {
         use Kind::*;
         let State { peers, outbox, notes, streams, target, messages, .. } = self;
+        let is_whole = data.len() as u64 == header.length;
+        if header.kind == Eager && is_whole && header.length <= EAGER && !streams.is_streaming(peer)
+        {
+            messages.handle_eager(peer, &header, data.into(), peers, notes, outbox);
+            return Ok(());
+        }
         if matches!(header.kind, Put | Get | Accumulate | Fetch | Swap) {
             notes.record(peer, &header, target, peers, outbox);
             target.remember(peer, &header, peers);
         }
-        let is_whole = data.len() as u64 == header.length;
         match header.kind {
             Get => {
                 target.handle_get(peer, &header, peers, outbox);
@@ -319,10 +324,6 @@ impl State {
             }
             Announce => {
                 messages.handle_announce(peer, &header, peers, notes, outbox);
-                return Ok(());
-            }
-            Eager if is_whole && header.length <= EAGER && !streams.is_streaming(peer) => {
-                messages.handle_eager(peer, &header, data.into(), peers, notes, outbox);
                 return Ok(());
             }
             _ => {}

@@ -4,6 +4,7 @@
 use std::panic::Location;
 
 use super::{Awaited, NULL_STATUS, checked_tag, in_group, rank_in};
+use crate::check::Caller;
 use crate::communicator::{ANY_TAG, Communicator};
 use crate::dropped::Dropped;
 use crate::engine::{Channel, Message, State, Status};
@@ -84,6 +85,27 @@ impl<M: Memory> Pending<M> {
         take: impl Fn(&mut State, u64) -> Option<Result<T>>,
     ) -> Result<Option<T>> {
         let Some(number) = self.number else { return Ok(None) };
+        let (process, caller) = (self.communicator.process(), Location::caller());
+        process.ready().map_err(|error| self.failed(call, error, caller))?;
+        match process.find(|state| take(state, number)) {
+            Some(ended) => {
+                self.number = None;
+                ended.map(Some).map_err(|error| self.failed(call, error, caller))
+            }
+            None => self.wait_longer(call, activity, take),
+        }
+    }
+
+    /// Waits for completion, which hasn't come yet.
+    #[track_caller]
+    #[inline(never)] // The path of requests that have completed stays small.
+    fn wait_longer<T>(
+        &mut self,
+        call: &'static str,
+        activity: Activity,
+        take: impl Fn(&mut State, u64) -> Option<Result<T>>,
+    ) -> Result<Option<T>> {
+        let Some(number) = self.number else { return Ok(None) };
         let (communicator, other) = (&self.communicator, self.other);
         let receives = activity == Activity::Receive;
         let unmatched = receives.then(|| communicator.context(Channel::Data));
@@ -93,23 +115,23 @@ impl<M: Memory> Pending<M> {
         let peer = communicator.member(other).ok().flatten();
         // A communicator that is freed meanwhile stays until its requests have completed (MPI-5.0
         // section 7.4.3).
-        let ended = process.ready().and_then(|()| {
-            if let Some(ended) = process.find(|state| take(state, number)) {
-                *held = None;
-                return ended.map(Some);
-            }
-            let at = At { peer, ..At::of(caller) };
-            process.during(activity, peer.unwrap_or(other as u32), at, || {
-                process.note_wait(peer);
-                let ended = awaited.wait(process, |state| take(state, number).map(Ok))?;
-                *held = None;
-                ended.map(Some)
-            })
+        let at = At { peer, ..At::of(caller) };
+        let ended = process.during(activity, peer.unwrap_or(other as u32), at, || {
+            process.note_wait(peer);
+            let ended = awaited.wait(process, |state| take(state, number).map(Ok))?;
+            *held = None;
+            ended.map(Some)
         });
-        let place = || communicator.toward(call, other);
+        ended.map_err(|error| self.failed(call, error, caller))
+    }
+
+    /// Adds the place to an error, and passes it to the communicator's error handler.
+    #[cold]
+    fn failed(&self, call: &'static str, error: Error, caller: Caller) -> Error {
+        let communicator = &self.communicator;
         let rank_of = |peer| rank_in(communicator.peers(), peer);
-        let placed = |error: Error| error.received_in(rank_of).at(place);
-        ended.map_err(|error| communicator.raise(placed(error), caller))
+        let place = || communicator.toward(call, self.other);
+        communicator.raise(error.received_in(rank_of).at(place), caller)
     }
 
     /// Hands the request to the engine, which holds its memory until it ends.

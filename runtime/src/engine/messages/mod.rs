@@ -509,6 +509,7 @@ impl Messages {
     }
 
     /// Delivers a message to the first receive that matches it, or queues it.
+    #[inline]
     fn arrive(
         &mut self,
         (peer, header): (u32, &Header),
@@ -536,6 +537,7 @@ impl Messages {
     }
 
     /// Delivers a message to a receive that matches it: takes in its data, or clears it.
+    #[inline]
     fn deliver(
         &mut self,
         Unexpected { arrival, body, known }: Unexpected<'_>,
@@ -551,27 +553,41 @@ impl Messages {
                 let outcome = landing.receive(&arrival, known, stream, bytes);
                 self.requests.end_receive(number, outcome);
             }
-            Body::Announced(Announced { number: operation, offer }) => {
-                let offer = offer.filter(|_| arrival.is_native);
-                let mut value = 0;
-                match Receiving::new(number, landing, &arrival, known, stream) {
-                    Ok(mut receiving) => {
-                        if receiving.needs_nothing() || self.pull(&mut receiving, offer) {
-                            self.requests.end_receive(number, receiving.into_outcome(None));
-                            value = HAS_DATA;
-                        } else {
-                            receiving.reserve(arrival.length);
-                            self.cleared.insert((arrival.peer, operation), receiving);
-                        }
-                    }
-                    Err(error) => self.requests.end_receive(number, Err(error)),
-                }
-                // Cleared even if the message doesn't fit: its sender waits for this. The data are
-                // ignored then.
-                let clear = Brief { kind: Kind::Clear, context: 0, operation, value };
-                out.push_brief(arrival.peer, clear);
+            Body::Announced(announced) => {
+                let receiving = Receiving::new(number, landing, &arrival, known, stream);
+                self.clear(&arrival, announced, number, receiving, out);
             }
         }
+    }
+
+    /// Takes in the data of an announced message, or asks its sender for them.
+    #[inline(never)] // The path of short messages stays small.
+    fn clear(
+        &mut self,
+        arrival: &Arrival,
+        Announced { number: operation, offer }: Announced,
+        number: u64,
+        receiving: Result<Receiving>,
+        out: &mut Outbox,
+    ) {
+        let offer = offer.filter(|_| arrival.is_native);
+        let mut value = 0;
+        match receiving {
+            Ok(mut receiving) => {
+                if receiving.needs_nothing() || self.pull(&mut receiving, offer) {
+                    self.requests.end_receive(number, receiving.into_outcome(None));
+                    value = HAS_DATA;
+                } else {
+                    receiving.reserve(arrival.length);
+                    self.cleared.insert((arrival.peer, operation), receiving);
+                }
+            }
+            Err(error) => self.requests.end_receive(number, Err(error)),
+        }
+        // Cleared even if the message doesn't fit: its sender waits for this. The data are ignored
+        // then.
+        let clear = Brief { kind: Kind::Clear, context: 0, operation, value };
+        out.push_brief(arrival.peer, clear);
     }
 
     /// Takes back the memory that messages have offered: it may be overwritten from now on.
