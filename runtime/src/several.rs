@@ -108,6 +108,9 @@ pub fn wait_all(requests: &[&dyn Waitable]) -> Result<()> {
 /// [`wait_all`] for the requests that `request` returns by their index below `count`. One that it
 /// doesn't return counts as complete.
 ///
+/// `request` is called while the rank's communication is locked. It makes no call of this crate,
+/// and returns the same request for an index each time.
+///
 /// ```
 /// # let rank = longshore::init()?;
 /// let alone = rank.alone();
@@ -180,6 +183,9 @@ pub fn wait_some(requests: &[&dyn Waitable]) -> Result<Vec<usize>> {
 /// [`wait_some`] for the requests that `request` returns by their index below `count`. One that it
 /// doesn't return is left out.
 ///
+/// `request` is called while the rank's communication is locked. It makes no call of this crate,
+/// and returns the same request for an index each time.
+///
 /// ```
 /// # let rank = longshore::init()?;
 /// let alone = rank.alone();
@@ -243,6 +249,9 @@ pub fn test_some(requests: &[&dyn Waitable]) -> Result<Vec<usize>> {
 
 /// [`test_some`] for the requests that `request` returns by their index below `count`. One that it
 /// doesn't return is left out.
+///
+/// `request` is called while the rank's communication is locked. It makes no call of this crate,
+/// and returns the same request for an index each time.
 ///
 /// ```
 /// # let rank = longshore::init()?;

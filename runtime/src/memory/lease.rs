@@ -30,7 +30,9 @@ impl Keeper {
     }
 }
 
-/// A span, and what keeps its memory alive. Whoever holds the lease may use the span.
+/// A span, and what keeps its memory alive. Whoever holds the lease may use the span. If the
+/// program keeps the memory, it does so until the engine has ended the operation, also of a request
+/// that was dropped.
 pub(crate) struct Lease {
     span: Span,
     _keeper: Keeper,

@@ -243,8 +243,8 @@ pub fn find<T: Object>(handle: Handle) -> Result<Arc<T>> {
     }
 }
 
-/// The object of a handle, without a count: only for calls that run no function of the program and
-/// don't free it.
+/// The object of a handle, without a count: only while no other call of the program may free it,
+/// and this one doesn't.
 #[inline(always)]
 pub fn borrow_object<T: Object>(handle: Handle) -> Option<&'static T> {
     let slot = slot_of(handle)?;

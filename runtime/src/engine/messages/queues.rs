@@ -18,8 +18,7 @@ use super::matching::{Arrival, Pattern};
 use super::{Posted, Unexpected};
 use crate::numbers::Mixer;
 
-/// The most entries of a list. A message that goes to bins takes some 1,500 instructions more than
-/// one of the list, and each entry that a search of the list passes takes about ten.
+/// The most entries of a list (docs/tuning.md, "Lists of waiting receives and messages").
 const LISTED: usize = 64;
 
 /// What a receive asks for: a sender and a tag of a context, or any. Only members of a communicator
