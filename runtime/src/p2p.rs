@@ -457,21 +457,31 @@ impl Communicator {
 
 impl Process {
     /// Starts a receive: see [`State::start_receive`]. It makes progress only if that leaves a
-    /// frame to be sent, or if there is no progress thread.
+    /// frame to be sent, or if calls that don't wait [have to](Process::must_poll).
     fn start_receive(&self, pattern: Pattern, landing: Landing) -> u64 {
+        self.receive(|state| state.start_receive(pattern, landing))
+    }
+
+    /// Starts to receive a claimed message: see [`State::receive_claimed`]. It makes progress as
+    /// [`start_receive`](Process::start_receive) does.
+    fn receive_claimed(&self, number: u64, landing: Landing) {
+        self.receive(|state| state.receive_claimed(number, landing));
+    }
+
+    fn receive<T>(&self, start: impl FnOnce(&mut State) -> T) -> T {
         let mut engine = self.engine();
         if self.must_poll() {
             engine.progress();
         }
-        let number = engine.state().start_receive(pattern, landing);
+        let started = start(engine.state());
         // The sender of a long message that has been announced waits for an answer.
         engine.send_rest();
-        number
+        started
     }
 
     /// Starts to send a message: see [`Engine::start_send`](crate::engine::Engine::start_send). It
-    /// makes progress only if there is no progress thread. It does so first: once the message has
-    /// left, the call has no other effect.
+    /// makes progress only if calls that don't wait [have to](Process::must_poll). It does so
+    /// first: once the message has left, the call has no other effect.
     fn start_send(&self, peer: u32, message: Message) -> Result<Option<u64>> {
         let mut engine = self.engine();
         if self.must_poll() {
@@ -495,7 +505,7 @@ struct Awaited {
 }
 
 impl Awaited {
-    /// Waits until `poll` returns a result. One that is there already takes no progress.
+    /// Waits until `poll` returns a result. One that is there already mostly takes no progress.
     fn wait<T>(
         self,
         process: &Process,

@@ -45,6 +45,9 @@ impl Engine {
     pub(crate) fn send_rest(&mut self) {
         if !self.state.outbox.is_empty() {
             self.progress();
+            if !self.state.outbox.is_empty() {
+                self.strand();
+            }
         }
     }
 

@@ -1,5 +1,5 @@
 //! Nonblocking sends and receives (MPI-5.0 section 3.7). A request owns its memory until it
-//! completes.
+//! completes, unless the program keeps that by a promise, as in C.
 
 use std::panic::Location;
 
@@ -134,7 +134,8 @@ impl<M: Memory> Pending<M> {
         communicator.raise(error.received_in(rank_of).at(place), caller)
     }
 
-    /// Hands the request to the engine, which holds its memory until it ends.
+    /// Hands the request to the engine, which ends it. It holds the request's memory until then,
+    /// unless the program keeps that.
     fn drop_request(&self, dropped: Dropped) {
         self.communicator.process().names().dropped().push(dropped);
     }
@@ -261,6 +262,8 @@ impl<M: Memory> Receiving<M> {
     pub fn withdraw(&mut self) -> bool {
         let Pending { communicator, number, withdrawn, .. } = &mut self.pending;
         let process = communicator.process();
+        // A program may withdraw and start receives until a message is here.
+        process.serve();
         if number.is_some_and(|number| process.engine().state().withdraw(number)) {
             *number = None;
             *withdrawn = true;
@@ -477,7 +480,54 @@ mod tests {
 
     use crossbeam_channel::bounded;
 
-    use crate::sim::{Options, run};
+    use crate::sim::{Options, run, run_shared};
+
+    /// A receiver that has a long message makes no call while it waits for its sender elsewhere.
+    #[test]
+    fn a_long_message_that_is_received_lets_its_sender_go_on() {
+        for claims in [false, true] {
+            let (sent, is_sent) = bounded(1);
+            let body = |rank: crate::Rank| {
+                let world = rank.world();
+                if world.rank() == 0 {
+                    world.barrier().unwrap();
+                    world.send(&vec![7u8; 1 << 20], 1, 3).unwrap();
+                    sent.send(()).unwrap();
+                } else {
+                    world.barrier().unwrap();
+                    let room = vec![0u8; 1 << 20];
+                    let envelope = world.probe(0, 3).unwrap();
+                    let receiving = match claims {
+                        true => world.mprobe(envelope.source(), 3).unwrap().irecv(room).unwrap(),
+                        false => world.irecv(room, 0, 3).unwrap(),
+                    };
+                    assert!(receiving.wait().unwrap().0 == [7; 1 << 20]);
+                    is_sent.recv_timeout(Duration::from_secs(30)).unwrap();
+                }
+                rank.finalize().unwrap();
+            };
+            run_shared(2, &Options::default(), body).unwrap();
+        }
+    }
+
+    /// A program may start and withdraw a receive until the message is here.
+    #[test]
+    fn receives_that_are_withdrawn_make_progress() {
+        let body = |rank: crate::Rank| {
+            let world = rank.world();
+            if world.rank() == 0 {
+                world.send(&[5], 1, 0).unwrap();
+            } else {
+                let mut status = None;
+                while status.is_none() {
+                    status = world.irecv(vec![0], 0, 0).unwrap().cancel().unwrap().1;
+                }
+            }
+            world.barrier().unwrap();
+            rank.finalize().unwrap();
+        };
+        run_shared(2, &Options::default(), body).unwrap();
+    }
 
     /// Another thread may hold the engine for long: it moves megabytes, or waits for the network.
     #[test]
