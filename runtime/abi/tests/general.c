@@ -136,6 +136,42 @@ static void mixed(void) {
   }
 }
 
+static MPI_Request other;
+
+/* A function of the program may use the other requests of the call that runs it. */
+static int query_other(void *extra, MPI_Status *status) {
+  int flag = 1;
+  OK(MPI_Request_get_status(other, &flag, MPI_STATUS_IGNORE));
+  CHECK(!flag);
+  OK(MPI_Cancel(&other));
+  return query(extra, status);
+}
+
+static void uses_another(void) {
+  for (int way = 0; way < 3; way++) {
+    Work work;
+    MPI_Request requests[2];
+    int number, indices[2], count = 1;
+    memset(&work, 0, sizeof work);
+    OK(MPI_Irecv(&number, 1, MPI_INT, me, 7, MPI_COMM_WORLD, &requests[0]));
+    other = requests[0];
+    OK(MPI_Grequest_start(query_other, release, cancel, &work, &requests[1]));
+    OK(MPI_Grequest_complete(requests[1]));
+    switch (way) {
+    case 0:
+      OK(MPI_Testsome(2, requests, &count, indices, MPI_STATUSES_IGNORE));
+      break;
+    case 1:
+      OK(MPI_Waitsome(2, requests, &count, indices, MPI_STATUSES_IGNORE));
+      break;
+    default:
+      OK(MPI_Waitany(2, requests, indices, MPI_STATUS_IGNORE));
+    }
+    CHECK(count == 1 && indices[0] == 1 && requests[1] == MPI_REQUEST_NULL && work.frees == 1);
+    OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+  }
+}
+
 int main(int argc, char **argv) {
   int provided;
   OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
@@ -148,5 +184,6 @@ int main(int argc, char **argv) {
   refused();
   ended_early();
   mixed();
+  uses_another();
   return end();
 }

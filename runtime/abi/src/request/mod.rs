@@ -15,6 +15,7 @@ pub(crate) mod general;
 
 use std::cell::RefCell;
 use std::ffi::c_int;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use longshore::{Class, Pointed, Receiving, Sending, Waitable};
@@ -102,8 +103,9 @@ impl Object for Request {
 /// communicator of a message.
 pub fn made(operation: Operation, raiser: Raiser, comm: Option<Arc<Comm>>) -> Result<Handle> {
     // There is none while the thread ends.
-    let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
-    let made = match spare {
+    let mut spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
+    let is_free = spare.as_mut().is_some_and(|spare| Arc::get_mut(spare).is_some());
+    let made = match spare.filter(|_| is_free) {
         Some(mut spare) => {
             if let Some(request) = Arc::get_mut(&mut spare) {
                 *lock_own(&mut request.operation) = operation;
@@ -315,13 +317,17 @@ struct Batch<'a> {
     ended: usize,
 }
 
-/// An active request, of which no other call can have the operation meanwhile.
+/// An active request, of which no other call can have the operation meanwhile. A call that frees a
+/// request needs its operation, so the request stays as long as this one has that. It stays until
+/// the end of the call, too: programs complete a request once.
 struct Active {
     /// Its place in the call's array.
     at: usize,
     request: &'static Request,
-    /// `None` once it has ended.
+    /// `None` once the call has waited.
     operation: Option<MutexGuard<'static, Operation>>,
+    /// The operation, if it is complete and has to be ended.
+    complete: Option<Operation>,
 }
 
 /// A list, mostly of one element, which needs no allocation.
@@ -370,6 +376,10 @@ impl<T> Few<T> {
     fn iter(&self) -> impl Iterator<Item = &T> {
         self.first.iter().chain(&self.more)
     }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.first.iter_mut().chain(&mut self.more)
+    }
 }
 
 impl<'a> Batch<'a> {
@@ -386,8 +396,9 @@ impl<'a> Batch<'a> {
             let request = borrow::<Request>(handle)?;
             let operation = request.operation()?;
             if !matches!(*operation, Operation::Inactive) {
-                let operation = Some(operation);
-                batch.active.push(Active { at, request, operation }, handles.len() - at);
+                let (operation, complete) = (Some(operation), None);
+                let active = Active { at, request, operation, complete };
+                batch.active.push(active, handles.len() - at);
             }
         }
         Ok(batch)
@@ -422,12 +433,13 @@ impl<'a> Batch<'a> {
         let active = &self.active;
         let waitable = |index| self.waitable(index);
         let is_any_over = || active.iter().any(Active::is_over);
-        let is_any_open = || active.iter().any(|it| it.open_general().is_some());
+        // Another thread may complete an operation of the program meanwhile, and wakes no rank.
+        let is_any_general = active.iter().any(Active::is_general);
         let found = match until {
             Until::Some if self.ended > 0 || is_any_over() => {
                 longshore::test_some_by(active.len(), waitable)?
             }
-            Until::Some if !is_any_open() => longshore::wait_some_by(active.len(), waitable)?,
+            Until::Some if !is_any_general => longshore::wait_some_by(active.len(), waitable)?,
             Until::Some => loop {
                 let found = longshore::test_some_by(active.len(), waitable)?;
                 if !found.is_empty() || is_any_over() {
@@ -448,8 +460,19 @@ impl<'a> Batch<'a> {
         Ok(complete)
     }
 
-    /// The active requests, to be ended in the order of their places.
-    fn ending(self) -> Ending {
+    /// The active requests, of which those of some places are to be ended, in this order. The
+    /// operations of the others are given back: functions of the program run from now on, which may
+    /// use these requests.
+    fn ending(mut self, places: impl Iterator<Item = usize>) -> Ending {
+        let mut places = places.peekable();
+        for active in self.active.iter_mut() {
+            while places.next_if(|place| *place < active.at).is_some() {}
+            if let Some(mut operation) = active.operation.take() {
+                if places.peek() == Some(&active.at) {
+                    active.complete = Some(mem::replace(&mut *operation, Operation::Inactive));
+                }
+            }
+        }
         Ending { active: self.active, next: 0 }
     }
 }
@@ -462,6 +485,11 @@ impl Active {
     /// The operation of the program, if it isn't complete.
     fn open_general(&self) -> Option<&General> {
         self.operation.as_ref()?.open_general()
+    }
+
+    /// Whether it is an operation of the program.
+    fn is_general(&self) -> bool {
+        matches!(self.operation.as_deref(), Some(Operation::General(_)))
     }
 
     /// Whether the operation is complete, and no call waits for it.
@@ -500,16 +528,14 @@ enum Until {
 
 /// Ends a complete request: its handle becomes null, or it is inactive if it is persistent.
 fn end(handle: &mut Handle, active: Option<&mut Active>) -> Result<(Outcome, Raiser)> {
-    let ended = active.and_then(|it| Some((it.request, it.operation.take()?)));
-    let Some((request, mut operation)) = ended else {
+    let ended = active.and_then(|it| Some((it.request, it.complete.take()?)));
+    let Some((request, ended)) = ended else {
         let mut status = Status::NONE;
         if has_ended(*handle) {
             (*handle, status) = (REQUEST_NULL, Status::EMPTY);
         }
         return Ok((Outcome { status, fault: None }, Raiser::Own));
     };
-    let ended = std::mem::replace(&mut *operation, Operation::Inactive);
-    drop(operation);
     if request.plan.is_some() {
         return Ok((ended.finish(request.comm.as_deref()), request.raiser));
     }
@@ -521,7 +547,7 @@ fn end(handle: &mut Handle, active: Option<&mut Active>) -> Result<(Outcome, Rai
 
 /// Takes the outcome of a complete request.
 fn take(request: &Request) -> Result<Outcome> {
-    let operation = std::mem::replace(&mut *request.operation()?, Operation::Inactive);
+    let operation = mem::replace(&mut *request.operation()?, Operation::Inactive);
     Ok(operation.finish(request.comm.as_deref()))
 }
 
@@ -578,7 +604,7 @@ pub fn wait(request: &mut Handle, status: Room<Status>) -> Result<()> {
     let handles = [*request];
     let batch = Batch::of(&handles)?;
     batch.complete_all()?;
-    end_one(request, batch.ending().at(0), status)
+    end_one(request, batch.ending(0..1).at(0), status)
 }
 
 pub fn test(request: &mut Handle, flag: Room<c_int>, status: Room<Status>) -> Result<()> {
@@ -586,14 +612,14 @@ pub fn test(request: &mut Handle, flag: Room<c_int>, status: Room<Status>) -> Re
     let batch = Batch::of(&handles)?;
     let is_complete = batch.is_empty() || !batch.complete(Until::Now)?.is_empty();
     write(flag, c_int::from(is_complete), "flag")?;
-    if is_complete { end_one(request, batch.ending().at(0), status) } else { Ok(()) }
+    if is_complete { end_one(request, batch.ending(0..1).at(0), status) } else { Ok(()) }
 }
 
 pub fn waitall(count: usize, requests: Room<Handle>, statuses: Room<Status>) -> Result<()> {
     let handles = requests.slice(count, "array_of_requests")?;
     let batch = Batch::of(handles)?;
     batch.complete_all()?;
-    end_several(handles, batch.ending(), 0..count, statuses)
+    end_several(handles, batch.ending(0..count), 0..count, statuses)
 }
 
 pub fn testall(
@@ -609,7 +635,7 @@ pub fn testall(
     if !are_complete {
         return Ok(());
     }
-    end_several(handles, batch.ending(), 0..count, statuses)
+    end_several(handles, batch.ending(0..count), 0..count, statuses)
 }
 
 /// Writes a result that counts even if the call fails later.
@@ -659,7 +685,7 @@ fn any(
         None => tell((false, UNDEFINED)),
         Some(&first) => {
             tell((true, first as c_int))?;
-            let mut ending = batch.ending();
+            let mut ending = batch.ending(first..first + 1);
             end_one(&mut handles[first], ending.at(first), status)
         }
     }
@@ -701,7 +727,8 @@ fn some(
     let complete = batch.complete(until)?;
     write_indices(&complete, count, indices)?;
     write(outcount, complete.len() as c_int, "outcount")?;
-    end_several(handles, batch.ending(), complete.into_iter(), statuses)
+    let ending = batch.ending(complete.iter().copied());
+    end_several(handles, ending, complete.into_iter(), statuses)
 }
 
 fn write_indices(complete: &[usize], count: usize, indices: Room<c_int>) -> Result<()> {
@@ -822,7 +849,7 @@ pub fn request_free(handle: &mut Handle) -> Result<()> {
     }
     let mut freed = lock(&FREED);
     if operation.waitable().is_some() {
-        freed.push(std::mem::replace(&mut *operation, Operation::Inactive));
+        freed.push(mem::replace(&mut *operation, Operation::Inactive));
     }
     let complete = {
         let waitables: Vec<&dyn Waitable> = freed.iter().filter_map(Operation::waitable).collect();
