@@ -20,11 +20,16 @@ pub fn puts() {
     let me = world.rank();
     for _ in 0..3 {
         created
+            .fence(
+                |epoch| if me == 1 { Ok(()) } else { epoch.put(&[1i64; 1024], 1, 0, 1024, &long) },
+            )
+            .unwrap();
+        // In an epoch of their own: puts to the same place have no order.
+        created
             .fence(|epoch| {
                 if me == 1 {
                     return Ok(());
                 }
-                epoch.put(&[1i64; 1024], 1, 0, 1024, &long)?;
                 epoch.put(&[2i64], 1, 0, 1, &long)?;
                 epoch.accumulate(&[3i64], 1, 1, 1, &long, Op::Sum)
             })
