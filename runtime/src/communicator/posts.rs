@@ -37,7 +37,7 @@ const CLAIMED: ErrorKind = ErrorKind::CommunicatorHandle(
 /// Where each of the strings that a rank posts for all ranks ends. These words come before them.
 fn ends(parts: &[Bytes]) -> Vec<u8> {
     let end = |end: &mut u32, part: &Bytes| {
-        // Parts that are too long for the board are too many for the word, too, at most.
+        // Strings of 4 GiB have no room on the board, whatever these words say.
         *end = end.saturating_add(u32::try_from(part.len()).unwrap_or(u32::MAX));
         Some(*end)
     };
