@@ -207,7 +207,9 @@ pub fn wait_some_by<'a>(
     let Some(process) = process_of(count, &request)? else { return Ok(Vec::new()) };
     let some = |state: &State| Some(complete(count, &request, state)).filter(|it| !it.is_empty());
     process.during(Activity::Requests, 0, At::of(Location::caller()), || {
-        process.wait_or_find(|state, arming| {
+        // Not of those only that are complete already: in a loop of such calls, a request that
+        // is complete often would keep the others from being noticed.
+        process.wait(|state, arming| {
             let complete = some(state);
             if complete.is_none() && arming {
                 // Any rank may end the wait, unless there is only one request.
