@@ -151,7 +151,9 @@ impl Mapping {
     #[inline]
     pub fn words32<const N: usize>(&self, offset: usize) -> &[AtomicU32; N] {
         const { assert!(N <= 1024, "more words than the smallest mapping has") };
-        assert!(offset % 4 == 0 && self.len() - 4 * N >= offset, "no word at {offset}");
+        if offset % 4 != 0 || self.len() - 4 * N < offset {
+            no_word(offset);
+        }
         // SAFETY: aligned and in bounds (a mapping is never shorter than a page, which has 1024
         // words); the mapping outlives the borrow.
         unsafe { &*self.as_ptr().add(offset).cast() }
@@ -216,6 +218,13 @@ impl Mapping {
         // the borrow.
         unsafe { &*self.as_ptr().add(offset).cast() }
     }
+}
+
+/// Apart from the function that it ends, which callers take in line.
+#[cold]
+#[inline(never)]
+fn no_word(offset: usize) -> ! {
+    panic!("no word at {offset}")
 }
 
 impl SharedMapping {
