@@ -168,13 +168,16 @@ fn flushed(side: &mut Side<'_>, calls: u32, values: &[f64]) -> Result<()> {
 }
 
 fn put_and_notify(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    // The owner doesn't sleep until its counter has risen: each raise would ring it.
     if side.waits() {
+        side.rank.world().barrier()?;
         return side.window.wait_notify(0, calls.into()).map(drop);
     }
     side.window.lock_all(|epoch| {
         (0..i64::from(calls))
             .try_for_each(|at| epoch.put_notify(&VALUE, 1, at % DOUBLES, 1, &side.double, 0))
-    })
+    })?;
+    side.rank.world().barrier()
 }
 
 fn put_and_notify_and_flush(side: &mut Side<'_>, calls: u32) -> Result<()> {
