@@ -381,7 +381,7 @@ impl Board {
     pub(super) fn last_surplus(&self) -> Option<OtherCall> {
         (0..self.size).filter(|rank| *rank != self.rank).find_map(|rank| {
             let slots = [0, 1].map(|which| Slot { rank, at: self.slot(rank, which) });
-            let posts = |slot: &Slot| match self.word(slot.at).load(Ordering::Acquire) {
+            let posts = |slot: &Slot| match self.name(slot.at) {
                 0 => 0,
                 _ => self.read(slot.at + POSTS),
             };

@@ -111,9 +111,8 @@ impl<'a> Posts<'a> {
         self.wait(poll, |rank| later(rank).filter(|_| is_missing(rank)))?;
         let mut are_there = true;
         for rank in ranks.filter(|rank| *rank != own) {
-            let slot = self.board.found(rank);
-            self.check_call(slot)?;
-            are_there &= self.board.length(slot).is_some();
+            self.check_call(self.board.found(rank))?;
+            are_there &= self.is_there(rank);
         }
         Ok(are_there)
     }
@@ -139,9 +138,9 @@ impl<'a> Posts<'a> {
         if rank == self.board.rank() { Bytes::copy_of(mine) } else { self.string(rank) }
     }
 
-    /// Whether the string of a rank goes by the board; also for this rank.
+    /// Whether the string of another rank, which has posted, goes by the board.
     fn is_there(&self, rank: u32) -> bool {
-        rank == self.board.rank() || self.board.length(self.board.found(rank)).is_some()
+        self.board.length(self.board.found(rank)).is_some()
     }
 
     /// The string for rank `index` of those that a rank has posted.
@@ -212,7 +211,7 @@ impl Posts<'_> {
         self.board.expect(Posters::One(root));
         Ok(match self.board.rank() == root {
             true => self.post(&[mine])?.then(Bytes::default),
-            false if self.await_all(root..root + 1)? => Some(self.string_of(root, mine)?),
+            false if self.await_all(root..root + 1)? => Some(self.string(root)?),
             false => None,
         })
     }
@@ -268,8 +267,9 @@ impl Posts<'_> {
 
     fn of_some(&self, ranks: Range<u32>) -> Result<Vec<Option<Bytes>>> {
         self.await_all(ranks.clone())?;
-        let string = |rank| match self.is_there(rank) {
-            true => self.string_of(rank, &[]).map(Some),
+        let string = |rank| match rank == self.board.rank() {
+            true => Ok(Some(Bytes::default())),
+            false if self.is_there(rank) => self.string(rank).map(Some),
             false => Ok(None),
         };
         ranks.map(string).collect()
