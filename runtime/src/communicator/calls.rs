@@ -4,9 +4,8 @@
 //! bears the number as its tag, and the [`Call`] in place of a signature. So no message is taken
 //! for one of another call, and a rank that receives one of another call can name both.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use shipable::reduce::Op;
 
@@ -157,48 +156,70 @@ pub(crate) struct Ongoing {
 /// The calls that are remembered, so that an error can name one that is over.
 const REMEMBERED: usize = 16;
 
-/// The collective calls that this rank has made on a communicator.
+/// The numbers of calls, of 31 bits.
+const NUMBERS: u32 = i32::MAX as u32;
+
+/// The collective calls that this rank has made on a communicator. Its threads make them one after
+/// the other.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// The number of the last call, of 31 bits.
-    last: u32,
-    /// The last calls, the newest at the end.
-    recent: VecDeque<Call>,
-    /// The number of the last announcement, of 31 bits.
-    announced: u32,
-    /// The number of the last call with a request, of 31 bits.
-    started: u32,
+    /// The number of the last call.
+    last: AtomicU32,
+    /// The [words](Call::word) of the last calls, by their numbers; 0 for none.
+    recent: [AtomicU64; REMEMBERED],
+    /// The number of the last announcement.
+    announced: AtomicU32,
+    /// The number of the last call with a request.
+    started: AtomicU32,
 }
 
 impl Calls {
-    fn begin(&mut self, call: Call) -> i32 {
-        self.last = (self.last + 1) & i32::MAX as u32;
-        if self.recent.len() == REMEMBERED {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(call);
-        self.last as i32
+    #[inline]
+    fn begin(&self, call: Call) -> i32 {
+        let number = (self.last.load(Ordering::Relaxed) + 1) & NUMBERS;
+        self.last.store(number, Ordering::Relaxed);
+        self.recent[number as usize % REMEMBERED].store(call.word(), Ordering::Relaxed);
+        number as i32
     }
 
-    fn next_started(&mut self) -> i32 {
-        self.started = (self.started + 1) & i32::MAX as u32;
-        self.started as i32
+    fn next_started(&self) -> i32 {
+        let before = self.started.fetch_add(1, Ordering::Relaxed);
+        (before.wrapping_add(1) & NUMBERS) as i32
+    }
+
+    fn announced(&self) -> u32 {
+        self.announced.load(Ordering::Relaxed)
+    }
+
+    fn begin_announcement(&self) -> i32 {
+        let next = |announced: u32| Some((announced + 1) & NUMBERS);
+        let (Ok(before) | Err(before)) =
+            self.announced.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        ((before + 1) & NUMBERS) as i32
+    }
+
+    /// The call of a number, if it is one of the last.
+    fn recent(&self, number: u32) -> Option<Call> {
+        let word = self.recent[number as usize % REMEMBERED].load(Ordering::Relaxed);
+        Call::of_code(Call::code_of(word))
     }
 
     /// The number and name of the call under way.
     fn current(&self) -> (i32, Call) {
-        (self.last as i32, self.recent.back().copied().unwrap_or(Call::new(NAMES[0])))
+        let last = self.last.load(Ordering::Relaxed);
+        (last as i32, self.recent(last).unwrap_or(Call::new(NAMES[0])))
     }
 
     /// This rank's call of a number, in words: the call under way, if it hasn't come to that
     /// number.
     fn describe(&self, number: i32) -> String {
-        let ago = self.last.wrapping_sub(number as u32) & i32::MAX as u32;
+        let last = self.last.load(Ordering::Relaxed);
+        let ago = last.wrapping_sub(number as u32) & NUMBERS;
         let (ago, number) = match ago >> 30 {
             0 => (ago as usize, number),
-            _ => (0, self.last as i32),
+            _ => (0, last as i32),
         };
-        match self.recent.iter().rev().nth(ago) {
+        match self.recent(number as u32).filter(|_| ago < REMEMBERED) {
             Some(call) => format!("{call} (call {number})"),
             None => format!("call {number}, long ago"),
         }
@@ -206,11 +227,13 @@ impl Calls {
 }
 
 impl Communicator {
-    fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.shared.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    fn calls(&self) -> &Calls {
+        &self.shared.calls
     }
 
     /// Begins a collective call. All ranks count it, whatever it comes to.
+    #[inline]
     pub(crate) fn begin(&self, call: Call) -> Ongoing {
         let number = self.calls().begin(call);
         Ongoing { channel: Channel::Calls, number, call }
@@ -218,14 +241,12 @@ impl Communicator {
 
     /// The tag of the next announcement.
     pub(super) fn next_announcement(&self) -> i32 {
-        ((self.calls().announced + 1) & i32::MAX as u32) as i32
+        ((self.calls().announced() + 1) & NUMBERS) as i32
     }
 
     /// Begins the announcement of a call. Returns the number of the announcement, which is its tag.
     pub(super) fn begin_announcement(&self) -> i32 {
-        let mut calls = self.calls();
-        calls.announced = (calls.announced + 1) & i32::MAX as u32;
-        calls.announced as i32
+        self.calls().begin_announcement()
     }
 
     /// Counts an announcement that this rank will never make, since a panic `ended` a fence epoch
@@ -234,14 +255,13 @@ impl Communicator {
         if ended {
             self.begin_announcement();
         }
-        self.calls().announced.into()
+        self.calls().announced().into()
     }
 
     /// Counts as many announcements as a rank that skipped one: this rank may have learned of the
     /// panic before it made its own.
     pub(crate) fn catch_up(&self, announced: u64) {
-        let mut calls = self.calls();
-        calls.announced = calls.announced.max(announced as u32 & i32::MAX as u32);
+        self.calls().announced.fetch_max(announced as u32 & NUMBERS, Ordering::Relaxed);
     }
 
     /// The collective call under way.
@@ -307,8 +327,13 @@ impl Communicator {
             // A call with a rank that is gone leaves messages over, too.
             return Ok(outcome);
         }
-        let context = self.context(Channel::Calls);
-        let left = self.process().engine().state().take_left_over(context, at.number);
+        let left = match self.process().has_unmatched() {
+            true => {
+                let context = self.context(Channel::Calls);
+                self.process().engine().state().take_left_over(context, at.number)
+            }
+            false => None,
+        };
         let board = self.shared.board.get().and_then(Option::as_ref);
         let left = left.or_else(|| board?.take_surplus());
         left.map_or(Ok(outcome), |other| Err(self.mismatch(other)))
@@ -344,7 +369,7 @@ mod tests {
 
     #[test]
     fn calls_are_named_by_their_numbers() {
-        let mut calls = Calls { last: i32::MAX as u32 - 1, ..Calls::default() };
+        let calls = Calls { last: AtomicU32::new(NUMBERS - 1), ..Calls::default() };
         calls.begin(Call::new("barrier"));
         calls.begin(Call::new("reduce").by(Some(Op::Sum)).with_root(2));
         assert_eq!(calls.current().0, 0);

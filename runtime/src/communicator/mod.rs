@@ -112,7 +112,7 @@ struct Shared {
     /// What the members have in common; determined at its first use.
     likeness: OnceLock<Likeness>,
     card: Card,
-    calls: Mutex<Calls>,
+    calls: Calls,
     /// The announcements of calls, under `--check`.
     agreement: Mutex<Agreement>,
     /// Whether the communicator is freed. Windows made on it go on.
@@ -151,7 +151,7 @@ impl Communicator {
         card: Card,
     ) -> Communicator {
         let (meeting, packed, freed) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
-        let (calls, agreement) = (Mutex::default(), Mutex::default());
+        let (calls, agreement) = (Calls::default(), Mutex::default());
         let shared = Shared {
             process,
             context,

@@ -82,6 +82,12 @@ impl State {
         self.stranded.clone()
     }
 
+    /// Whether a message waits that no receive has matched, as a flag to be read without the
+    /// engine's lock.
+    pub(crate) fn unmatched(&self) -> Arc<AtomicBool> {
+        self.messages.unmatched()
+    }
+
     /// The flag that is set once a peer or a window is lost, to be read without the engine's lock.
     pub(crate) fn bereft(&self) -> Arc<AtomicBool> {
         self.peers.bereft().clone()

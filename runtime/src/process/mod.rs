@@ -94,6 +94,8 @@ struct Course {
     bereft: Arc<AtomicBool>,
     /// Whether a call has left a frame in the outbox, readable without the engine's lock.
     stranded: Arc<AtomicBool>,
+    /// Whether a message waits that no receive has matched, readable without the engine's lock.
+    unmatched: Arc<AtomicBool>,
     /// Whether peers don't know yet of a window that this rank has poisoned.
     untold: AtomicBool,
     /// Whether a call has waited for long.
@@ -387,6 +389,12 @@ impl Process {
     #[inline]
     pub(crate) fn is_bereft(&self) -> bool {
         self.course.bereft.load(Ordering::Relaxed)
+    }
+
+    /// Whether a message waits that no receive has matched.
+    #[inline]
+    pub(crate) fn has_unmatched(&self) -> bool {
+        self.course.unmatched.load(Ordering::Relaxed)
     }
 
     /// Refuses a group that has lost a rank, and a poisoned window.

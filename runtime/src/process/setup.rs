@@ -148,7 +148,8 @@ impl Setup {
         if polls {
             engine.open_mailbox(&segment);
         }
-        let (bereft, stranded) = (engine.state().bereft(), engine.state().stranded());
+        let state = engine.state();
+        let (bereft, stranded, unmatched) = (state.bereft(), state.stranded(), state.unmatched());
         let observer = journal.map(|journal| Arc::new(Observer::new(me.rank, &segment, journal)));
         if let Some(observer) = &observer {
             engine.tap().observe(FrameObserver::new(observer.clone()));
@@ -177,6 +178,7 @@ impl Setup {
                 events: AtomicU32::new(segment.events().wrapping_sub(1)),
                 bereft,
                 stranded,
+                unmatched,
                 untold: AtomicBool::new(false),
                 lingers: AtomicBool::new(false),
             },

@@ -25,6 +25,7 @@ mod requests;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use longshore_transport::{Offer, PeerMemory};
 
@@ -214,6 +215,12 @@ struct Posted {
 }
 
 impl Messages {
+    /// Whether a message waits that no receive has matched, as a flag to be read without the
+    /// engine's lock.
+    pub(super) fn unmatched(&self) -> Arc<AtomicBool> {
+        self.unexpected.any()
+    }
+
     /// Lets messages be copied from the memory of the host's other processes.
     pub(super) fn set_memory(&mut self, memory: Arc<PeerMemory>) {
         self.memory = Some(memory);

@@ -13,6 +13,8 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::matching::{Arrival, Pattern};
 use super::{Posted, Unexpected};
@@ -153,6 +155,8 @@ pub(super) struct Arrivals {
     bins: Bins<Bin>,
     /// The order of the last message that went to bins.
     last: u64,
+    /// Whether there are any, readable without the engine's lock.
+    any: Arc<AtomicBool>,
 }
 
 /// The places of messages in their order. The first message is there.
@@ -164,8 +168,19 @@ struct Bin {
 }
 
 impl Arrivals {
+    /// Whether there are any, as a flag to be read without the engine's lock.
+    pub(super) fn any(&self) -> Arc<AtomicBool> {
+        self.any.clone()
+    }
+
+    fn note_any(&self) {
+        let any = !self.list.is_empty() || !self.binned.is_empty();
+        self.any.store(any, Ordering::Relaxed);
+    }
+
     /// Adds the message that arrived last.
     pub(super) fn push(&mut self, message: Unexpected<'static>) {
+        self.any.store(true, Ordering::Relaxed);
         if self.binned.is_empty() && self.list.len() < LISTED {
             return self.list.push_back(message);
         }
@@ -188,10 +203,12 @@ impl Arrivals {
     /// Takes out the first message that a receive matches.
     pub(super) fn take(&mut self, pattern: &Pattern) -> Option<Unexpected<'static>> {
         let listed = self.list.iter().position(|message| pattern.matches(&message.arrival));
-        match listed {
+        let taken = match listed {
             Some(at) => self.list.remove(at),
             None => self.remove(self.first_binned(pattern)?),
-        }
+        };
+        self.note_any();
+        taken
     }
 
     fn first_binned(&self, pattern: &Pattern) -> Option<u64> {
@@ -221,6 +238,7 @@ impl Arrivals {
         let places = self.binned.iter().filter(|(_, message)| is_it(message));
         let places: Vec<u64> = places.map(|(place, _)| *place).collect();
         taken.extend(places.into_iter().filter_map(|place| self.remove(place)));
+        self.note_any();
         taken
     }
 
@@ -338,6 +356,7 @@ mod tests {
                 assert_eq!(taken, expected.map(|arrival| arrival.length).collect::<Vec<_>>());
                 lists.arrived.retain(|arrival| arrival.peer != peer);
             }
+            assert_eq!(arrivals.any().load(Ordering::Relaxed), !lists.arrived.is_empty());
             let left: Vec<_> = arrivals.iter().map(|message| message.arrival.length).collect();
             let expected = lists.arrived.iter().map(|arrival| arrival.length);
             assert_eq!(left, expected.collect::<Vec<_>>(), "seed {seed}, step {step}");
