@@ -263,6 +263,136 @@ fn operands_that_differ_in_length_are_an_error_where_they_are_combined() {
     });
 }
 
+/// Some ranks have their data in one run of memory, and post them from there. Others have gaps
+/// between theirs, and pack them.
+#[test]
+fn data_with_gaps_and_without_meet_in_one_call() {
+    everywhere(|rank, world| {
+        let (me, size) = (world.rank(), world.size());
+        // Pairs of which every second one is left out, at odd ranks.
+        let step = if me % 2 == 1 { 4 } else { 2 };
+        let type_of = |pairs: i64| {
+            let pairs = Datatype::vector(pairs, 2, step, &Datatype::int()).unwrap();
+            rank.commit(&pairs).unwrap()
+        };
+        let (one, each) = (type_of(1), type_of(size.into()));
+        let room = |pairs: i32| rank.buffer::<i32>((pairs as i64 * step) as usize).unwrap();
+        let fill = |pairs: i32, from: i32| {
+            let mut memory = room(pairs);
+            for pair in 0..pairs {
+                memory.write(pair as usize * step as usize, &[from + pair, -from - pair]).unwrap();
+            }
+            memory
+        };
+        let check = |memory: &longshore::Buffer<i32>, due: &[i32], what: &str| {
+            for (pair, due) in due.iter().enumerate() {
+                let at = pair * step as usize;
+                let found = [memory.get(at).unwrap(), memory.get(at + 1).unwrap()];
+                assert_eq!(found, [*due, -due], "{what}, rank {me} of {size}, pair {pair}");
+            }
+        };
+        let ranks: Vec<i32> = (0..size).collect();
+        for root in 0..size {
+            let mut memory = fill(1, if me == root { 40 + root } else { 0 });
+            world.bcast(Destination::typed(&mut memory, 1, &one), root).unwrap();
+            check(&memory, &[40 + root], "bcast");
+            let (mine, mut all) = (fill(1, me), room(size));
+            let mine = Origin::typed(&mine, 1, &one);
+            // A type for all pairs is one element: a gather takes one for each rank.
+            let pair =
+                rank.commit(&Datatype::resized(0, 4 * step, one.datatype()).unwrap()).unwrap();
+            let to = Destination::typed(&mut all, size.into(), &pair);
+            world.gather(mine, to, root).unwrap();
+            if me == root {
+                check(&all, &ranks, "gather");
+            }
+            let (dealt, mut memory) = (fill(size, 70), room(1));
+            let from = Origin::typed(&dealt, size.into(), &pair);
+            world.scatter(from, Destination::typed(&mut memory, 1, &one), root).unwrap();
+            check(&memory, &[70 + me], "scatter");
+            let (operands, mut total) = (fill(size, me), room(size));
+            let (from, to) =
+                (Origin::typed(&operands, 1, &each), Destination::typed(&mut total, 1, &each));
+            world.reduce(from, to, Op::Sum, root).unwrap();
+            let sums: Vec<i32> =
+                ranks.iter().map(|at| ranks.iter().map(|of| of + at).sum()).collect();
+            if me == root {
+                check(&total, &sums, "reduce");
+            }
+            let mut all = room(size);
+            let to = Destination::typed(&mut all, size.into(), &pair);
+            world.allgather_into(mine, to).unwrap();
+            check(&all, &ranks, "allgather");
+            let (given, mut taken) = (fill(size, 100 * me), room(size));
+            let from = Origin::typed(&given, size.into(), &pair);
+            world.alltoall(from, Destination::typed(&mut taken, size.into(), &pair)).unwrap();
+            check(
+                &taken,
+                &ranks.iter().map(|from| 100 * from + me).collect::<Vec<_>>(),
+                "alltoall",
+            );
+            let mut total = room(size);
+            world
+                .allreduce(
+                    from_each(&operands, &each),
+                    Destination::typed(&mut total, 1, &each),
+                    Op::Sum,
+                )
+                .unwrap();
+            check(&total, &sums, "allreduce");
+            let mut total = room(size);
+            world
+                .scan(
+                    from_each(&operands, &each),
+                    Destination::typed(&mut total, 1, &each),
+                    Op::Sum,
+                )
+                .unwrap();
+            let up_to: Vec<i32> = ranks.iter().map(|at| (0..=me).map(|of| of + at).sum()).collect();
+            check(&total, &up_to, "scan");
+            let mut mine = room(1);
+            let from = Origin::typed(&operands, size.into(), &pair);
+            let to = Destination::typed(&mut mine, 1, &pair);
+            world.reduce_scatter_block(from, to, Op::Sum).unwrap();
+            check(&mine, &sums[me as usize..][..1], "reduce_scatter_block");
+        }
+    });
+}
+
+fn from_each<'a>(memory: &'a longshore::Buffer<i32>, each: &'a longshore::Type) -> Origin<'a> {
+    Origin::typed(memory, 1, each)
+}
+
+/// Ranks that have posted their data already learn of the others' from the general steps.
+#[test]
+fn short_data_that_differ_in_length_or_type_are_an_error() {
+    on_ranks([1, 2, 3, 5].into_iter(), Checking::Off, |_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let is_other = me == size - 1 && size > 1;
+        let class = |outcome: longshore::Result<()>| outcome.err().map(|error| error.class());
+        let differ = (size > 1).then_some(Class::Type);
+        // One rank has more elements, or others.
+        let numbers = vec![me; if is_other { 2 } else { 1 }];
+        let (mut total, mut all) = (numbers.clone(), numbers.repeat(size as usize));
+        assert_eq!(class(world.allreduce(&numbers, &mut total, Op::Max)), differ);
+        let outcome = world.reduce(&numbers, &mut total, Op::Max, 0);
+        assert_eq!(class(outcome), differ.filter(|_| me == 0));
+        assert_eq!(class(world.scan(&numbers, &mut total, Op::Max)), differ.filter(|_| is_other));
+        assert!(class(world.allgather_into(&numbers, &mut all)).is_some() == (size > 1));
+        assert!(class(world.alltoall(&all.clone(), &mut all)).is_some() == (size > 1));
+        assert_eq!(class(world.reduce_scatter_block(&all.clone(), &mut total, Op::Max)), differ);
+        let outcome = match is_other {
+            true => world.bcast(&mut [0.0f32], 0),
+            false => world.bcast(&mut [1i32], 0),
+        };
+        assert_eq!(class(outcome), differ.filter(|_| is_other));
+        // Nothing is left over.
+        let mut sum = [0];
+        world.allreduce(&[1], &mut sum, Op::Sum).unwrap();
+        assert_eq!(sum, [size]);
+    });
+}
+
 #[test]
 fn ranks_that_divide_short_operands_differently_get_an_error() {
     everywhere_with(Checking::Off, |_, world| {

@@ -40,11 +40,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use longshore_transport::{Mapping, Range as Place, Segment, SegmentError};
 
 use super::calls::Call;
+use super::shapes::Shapes;
 use crate::bytes::Bytes;
 use crate::counter;
 use crate::engine::OtherCall;
 use crate::error::Result;
 use crate::group::Group;
+use crate::memory::Span;
 
 /// The most ranks that have a board. Each of them reads the strings of all others.
 pub(super) const MOST: u32 = u32::BITS;
@@ -105,10 +107,15 @@ pub(super) struct Board {
     before: (AtomicU32, AtomicU64),
     /// Whether a thread takes part in an exchange.
     is_claimed: AtomicBool,
+    /// The last exchange that is said to be done in this rank's counter.
+    told: AtomicU32,
+    /// The name of an exchange that is to be resumed; 0 if there is none.
+    open: AtomicU32,
     /// Whether there is a call in `other`.
     has_surplus: AtomicBool,
     /// A call of another rank that this one hasn't made.
     other: Mutex<Option<OtherCall>>,
+    shapes: Shapes,
 }
 
 /// The string in a slot of this rank.
@@ -164,8 +171,11 @@ impl Board {
             posts,
             before,
             is_claimed: AtomicBool::new(false),
+            told: AtomicU32::new(0),
+            open: AtomicU32::new(0),
             has_surplus: AtomicBool::new(false),
             other: Mutex::default(),
+            shapes: Shapes::default(),
         }))
     }
 
@@ -184,6 +194,11 @@ impl Board {
 
     pub(super) fn group(&self) -> &Group {
         &self.group
+    }
+
+    /// The shapes of the data of the last calls.
+    pub(super) fn shapes(&self) -> &Shapes {
+        &self.shapes
     }
 
     /// Takes the board for an exchange of this thread. Returns false if another thread has it.
@@ -219,11 +234,36 @@ impl Board {
         Some(Exchange { name: next, number })
     }
 
-    /// Ends an exchange: this rank needs none of its strings any more.
-    pub(super) fn end(&self, exchange: Exchange) {
+    /// Ends an exchange: this rank needs none of its strings any more. If it `meets` the others
+    /// there, each rank has read what each other one posted, and so knows by their next post or
+    /// counter that they have done. Then the counter is left as it is, unless it is far behind.
+    pub(super) fn end(&self, exchange: Exchange, meets: bool) {
+        let behind = exchange.name.wrapping_sub(self.told.load(Ordering::Relaxed));
+        if meets && behind & counter::COUNTS < APART {
+            return;
+        }
+        self.told.store(exchange.name, Ordering::Relaxed);
         if counter::set(self.word(self.done_of(self.rank)), exchange.name) {
             self.ring_all();
         }
+    }
+
+    /// Leaves an exchange open, in which this rank has posted what it posts there: the general
+    /// steps of its call [resume](Board::resume) it.
+    pub(super) fn leave_open(&self, exchange: Exchange) {
+        self.open.store(exchange.name, Ordering::Relaxed);
+    }
+
+    /// The exchange of a call that is left open, if there is one.
+    pub(super) fn resume(&self, number: i32) -> Option<Exchange> {
+        let name = self.open.load(Ordering::Relaxed);
+        if name == 0 {
+            return None;
+        }
+        self.open.store(0, Ordering::Relaxed);
+        let number = number as u32;
+        let is_of_call = name >> STEPS == (number << STEPS & counter::COUNTS) >> STEPS;
+        is_of_call.then_some(Exchange { name, number })
     }
 
     /// Whether the next slot of this rank may be overwritten. Otherwise returns a rank that may
@@ -259,7 +299,7 @@ impl Board {
 
     /// Writes this rank's string of an exchange, in pieces, to its next slot, which is free. `None`
     /// says that the string doesn't go by the board.
-    pub(super) fn post(&self, exchange: Exchange, call: u64, pieces: Option<&[&[u8]]>) {
+    pub(super) fn post(&self, exchange: Exchange, call: u64, pieces: Option<&[Piece<'_>]>) {
         let which = self.next.load(Ordering::Relaxed) % 2;
         let slot = self.slot(self.rank, which);
         self.write(slot + NUMBER, exchange.number);
@@ -267,7 +307,12 @@ impl Board {
         fence(Ordering::Release);
         let mut length = 0;
         for piece in pieces.unwrap_or_default() {
-            self.memory.store(slot + DATA + length, piece);
+            let at = slot + DATA + length;
+            match piece {
+                Piece::Bytes(bytes) => self.memory.store(at, bytes),
+                // Both have room for as many bytes.
+                Piece::Run(run) => _ = self.span().copy_run(at as i64, *run, 0, run.len()),
+            }
             length += piece.len();
         }
         self.write(slot + LENGTH, if pieces.is_some() { length as u32 } else { LONG });
@@ -283,6 +328,7 @@ impl Board {
         self.own[which].exchange.store(exchange.name, Ordering::Relaxed);
         self.own[which].done.store(0, Ordering::Relaxed);
         self.next.store(1 - which, Ordering::Relaxed);
+        self.found[self.rank as usize].store(slot, Ordering::Relaxed);
         // Also releases what was written before.
         if counter::set(self.word(slot), exchange.name) {
             self.ring_all();
@@ -311,7 +357,7 @@ impl Board {
         None
     }
 
-    /// The slot of a rank that was found before in this exchange.
+    /// The slot of a rank that was found before in this exchange, or of this one's post.
     #[inline]
     pub(super) fn found(&self, rank: u32) -> Slot {
         Slot { rank, at: self.found[rank as usize].load(Ordering::Relaxed) }
@@ -438,6 +484,33 @@ impl Board {
         Ok(Some(bytes))
     }
 
+    /// Whether a string that a rank has posted has these bytes at this place.
+    #[inline]
+    pub(super) fn has<const N: usize>(&self, slot: Slot, at: usize, bytes: &[u8; N]) -> bool {
+        if self.length(slot).is_none_or(|length| at + N > length) {
+            return false;
+        }
+        let mut found = [0; N];
+        self.memory.load(slot.at + DATA + at, &mut found);
+        found == *bytes
+    }
+
+    /// The memory of some bytes of a string that a rank has posted, until the exchange ends. `None`
+    /// if they aren't inside of it.
+    #[inline]
+    pub(super) fn part(&self, slot: Slot, at: usize, len: u64) -> Option<Span> {
+        let end = u64::try_from(at).ok()?.checked_add(len)?;
+        let is_inside = self.length(slot).is_some_and(|length| end <= length as u64);
+        let part = self.span().part((slot.at + DATA + at) as u64, len);
+        part.filter(|_| is_inside)
+    }
+
+    /// The memory of the board.
+    #[inline]
+    fn span(&self) -> Span {
+        Span::around(self.memory.as_ptr(), 0, self.memory.len() as i64)
+    }
+
     /// Leaves for good, outside of any exchange. Returns true to the last of all ranks, which may
     /// free the memory.
     pub(super) fn leave(&self) -> bool {
@@ -491,6 +564,23 @@ impl Board {
 
     fn write(&self, offset: usize, value: u32) {
         self.word(offset).store(value.to_le(), Ordering::Relaxed);
+    }
+}
+
+/// A piece of a string.
+#[derive(Clone, Copy)]
+pub(super) enum Piece<'a> {
+    Bytes(&'a [u8]),
+    /// All of this memory, in which one run of elements lies.
+    Run(Span),
+}
+
+impl Piece<'_> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Piece::Bytes(bytes) => bytes.len(),
+            Piece::Run(run) => run.len() as usize,
+        }
     }
 }
 
@@ -553,8 +643,8 @@ mod tests {
         let sent = from.begin(number).unwrap();
         assert_eq!(from.is_free(false), Ok(()));
         from.expect(Posters::One(0));
-        from.post(sent, call, Some(&[string]));
-        from.end(sent);
+        from.post(sent, call, Some(&[Piece::Bytes(string)]));
+        from.end(sent, false);
         let wanted = to.begin(number).unwrap();
         to.expect(Posters::One(0));
         let slot = to.find(0, wanted, false).unwrap();
@@ -576,11 +666,11 @@ mod tests {
             let two = pass(&boards, number(1), b"two");
             // The second rank still reads the string of the first call.
             assert_eq!(boards[0].is_free(false), Err(1));
-            boards[1].end(one);
+            boards[1].end(one, false);
             let three = pass(&boards, number(2), b"three");
             assert_eq!(boards[0].is_free(true), Err(1));
-            boards[1].end(two);
-            boards[1].end(three);
+            boards[1].end(two, false);
+            boards[1].end(three, false);
             pass(&boards, number(3), b"four");
         }
     }
@@ -588,13 +678,13 @@ mod tests {
     #[test]
     fn barriers_of_any_number_between_two_exchanges_free_no_slot() {
         let boards = pair();
-        boards[1].end(pass(&boards, 1, b"one"));
+        boards[1].end(pass(&boards, 1, b"one"), false);
         // The other rank's counter is as far behind as these calls.
         for call in [70_000_000, 100_000_000, i32::MAX - 5] {
             let _ = [pass(&boards, call, b"two"), pass(&boards, call + 1, b"three")];
             assert_eq!(boards[0].is_free(false), Err(1), "{call}");
             let last = boards[1].begin(call + 2).unwrap();
-            boards[1].end(last);
+            boards[1].end(last, false);
         }
     }
 
@@ -603,7 +693,7 @@ mod tests {
         let boards = pair();
         let [one, two] = &boards;
         let sent = one.begin(1).unwrap();
-        one.post(sent, Call::new("gather").word(), Some(&[b"x"]));
+        one.post(sent, Call::new("gather").word(), Some(&[Piece::Bytes(b"x")]));
         let wanted = two.begin(1).unwrap();
         let slot = two.find(0, wanted, false).unwrap();
         let (number, call) = (1, Call::new("bcast"));
@@ -614,9 +704,9 @@ mod tests {
         assert_eq!(two.other_call((number, Call::new("gather").code())), None);
         // A rank that has gone on to a later call, of which another rank learns there.
         let later = one.begin(2).unwrap();
-        one.post(later, call.word(), Some(&[b"y"]));
+        one.post(later, call.word(), Some(&[Piece::Bytes(b"y")]));
         assert!(two.find_later(0, wanted).is_none_or(|slot| two.call(slot).1 == 2));
-        two.end(wanted);
+        two.end(wanted, false);
         let next = two.begin(2).unwrap();
         two.expect(Posters::One(0));
         let slot = two.find(0, next, false).unwrap();

@@ -51,7 +51,8 @@ impl Communicator {
         self.collective(call, sample, Activity::Broadcast, |at| {
             Scope::with(|scope| {
                 let data = Side { what: data.what, span: scope.lend_mut(data.loan) };
-                finish(pin!(self.bcast_steps(at, data, root)))
+                let short = self.short_bcast(at, data, root);
+                short.unwrap_or_else(|| finish(pin!(self.bcast_steps(at, data, root))))
             })
         })
     }
@@ -129,7 +130,13 @@ impl Communicator {
         let sample = self.sample(&data).filter(|_| ranges.is_none());
         self.collective(call.with_root(root), sample, Activity::Gather, |at| {
             self.both(data, room, |data, room| {
-                finish(pin!(self.gather_steps(at, data, room, ranges, root)))
+                let short = match ranges {
+                    None => self.short_gather(at, data, room, Some(root)),
+                    Some(_) => None,
+                };
+                short.unwrap_or_else(|| {
+                    finish(pin!(self.gather_steps(at, data, room, ranges, root)))
+                })
             })
         })
     }
@@ -190,7 +197,11 @@ impl Communicator {
         let sample = self.sample(&data).filter(|_| ranges.is_none());
         self.collective(call, sample, Activity::Allgather, |at| {
             self.both(data, room, |data, room| {
-                finish(pin!(self.allgather_steps(at, data, room, ranges)))
+                let short = match ranges {
+                    None => self.short_gather(at, data, room, None),
+                    Some(_) => None,
+                };
+                short.unwrap_or_else(|| finish(pin!(self.allgather_steps(at, data, room, ranges))))
             })
         })
     }
@@ -274,7 +285,13 @@ impl Communicator {
         let sample = self.sample_room(&mut room, 1).filter(|_| ranges.is_none());
         self.collective(call.with_root(root), sample, Activity::Scatter, |at| {
             self.both(data, room, |data, room| {
-                finish(pin!(self.scatter_steps(at, data, ranges, room, root)))
+                let short = match ranges {
+                    None => self.short_scatter(at, data, room, root),
+                    Some(_) => None,
+                };
+                short.unwrap_or_else(|| {
+                    finish(pin!(self.scatter_steps(at, data, ranges, room, root)))
+                })
             })
         })
     }
@@ -337,7 +354,13 @@ impl Communicator {
         let sample = self.sample_room(&mut room, size).filter(|_| taken.is_none());
         self.collective(call, sample, Activity::Alltoall, |at| {
             self.both(data, room, |data, room| {
-                finish(pin!(self.alltoall_steps(at, (data, given), (room, taken))))
+                let short = match (given, taken) {
+                    (None, None) => self.short_alltoall(at, data, room),
+                    _ => None,
+                };
+                short.unwrap_or_else(|| {
+                    finish(pin!(self.alltoall_steps(at, (data, given), (room, taken))))
+                })
             })
         })
     }

@@ -14,6 +14,7 @@ use super::Communicator;
 use super::board::BESIDE;
 use super::calls::Ongoing;
 use super::participants::{Sent, told};
+use super::shapes::HEAD;
 use crate::bytes::Bytes;
 use crate::engine::{Landing, Source};
 use crate::error::{Error, ErrorKind, Result, conversion};
@@ -22,8 +23,6 @@ use crate::memory::{Lease, Span, Typed};
 use crate::origin::{Elementwise, What};
 use crate::sequence::{Items, MATCH};
 
-/// Bytes before the packed data: a 0, and the hash of the data's signature.
-pub(super) const HEAD: usize = 17;
 const FAILED: usize = 6;
 
 /// The first byte of the announcement of a block, which the hash of its signature and its length

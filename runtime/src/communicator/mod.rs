@@ -19,6 +19,8 @@ mod operator;
 mod participants;
 mod posts;
 mod reduction;
+mod shapes;
+mod short;
 mod slices;
 mod varying;
 

@@ -9,7 +9,8 @@ use shipable::Element;
 use shipable::reduce::Op;
 
 use super::Communicator;
-use super::message::{HEAD, Side};
+use super::message::Side;
+use super::shapes::HEAD;
 use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::memory::{Scope, Span, zeroed};

@@ -8,12 +8,17 @@
 //! The exchanges wait, so calls with requests don't use them.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use smallvec::SmallVec;
 
 use super::Communicator;
-use super::board::{Board, Exchange, Posters, Slot};
+use super::board::{Board, Exchange, MOST, Piece, Posters, Slot};
 use super::calls::Ongoing;
+use super::shapes::{HEAD, Shape};
 use crate::bytes::Bytes;
 use crate::error::{ErrorKind, Result};
+use crate::memory::Span;
 
 /// An exchange under way. When dropped, this rank needs no string of it any more.
 pub(super) struct Posts<'a> {
@@ -21,11 +26,20 @@ pub(super) struct Posts<'a> {
     board: &'a Board,
     at: Ongoing,
     exchange: Exchange,
+    /// Whether it was left open before: this rank has posted what it posts.
+    is_resumed: bool,
+    /// Whether this rank has read what each other one has posted, as each of them does.
+    has_met: AtomicBool,
+    /// Whether the general steps of the call go on with it.
+    stays_open: bool,
 }
 
 impl Drop for Posts<'_> {
     fn drop(&mut self) {
-        self.board.end(self.exchange);
+        match self.stays_open {
+            true => self.board.leave_open(self.exchange),
+            false => self.board.end(self.exchange, self.has_met.load(Ordering::Relaxed)),
+        }
         self.board.release();
     }
 }
@@ -35,13 +49,23 @@ const CLAIMED: ErrorKind = ErrorKind::CommunicatorHandle(
 );
 
 /// Where each of the strings that a rank posts for all ranks ends. These words come before them.
-fn ends(parts: &[Bytes]) -> Vec<u8> {
-    let end = |end: &mut u32, part: &Bytes| {
-        // Strings of 4 GiB have no room on the board, whatever these words say.
-        *end = end.saturating_add(u32::try_from(part.len()).unwrap_or(u32::MAX));
-        Some(*end)
-    };
-    parts.iter().scan(0, end).flat_map(u32::to_le_bytes).collect()
+struct Ends([u8; 4 * MOST as usize], usize);
+
+impl Ends {
+    fn of(lengths: impl Iterator<Item = usize>) -> Ends {
+        let (mut words, mut end, mut parts) = ([0; 4 * MOST as usize], 0u32, 0);
+        for (word, length) in words.chunks_exact_mut(4).zip(lengths) {
+            // Strings of 4 GiB have no room on the board, whatever these words say.
+            end = end.saturating_add(u32::try_from(length).unwrap_or(u32::MAX));
+            word.copy_from_slice(&end.to_le_bytes());
+            parts += 1;
+        }
+        Ends(words, parts)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.0[..4 * self.1]
+    }
 }
 
 impl<'a> Posts<'a> {
@@ -58,11 +82,19 @@ impl<'a> Posts<'a> {
         if !board.claim() {
             return Err(CLAIMED.into());
         }
-        let Some(exchange) = board.begin(at.number) else {
+        let open = board.resume(at.number);
+        let Some(exchange) = open.or_else(|| board.begin(at.number)) else {
             board.release();
             return Ok(None);
         };
-        Ok(Some(Posts { communicator, board, at, exchange }))
+        let (is_resumed, has_met, stays_open) = (open.is_some(), AtomicBool::new(false), false);
+        Ok(Some(Posts { communicator, board, at, exchange, is_resumed, has_met, stays_open }))
+    }
+
+    /// Leaves the exchange to the general steps of the call, which begin it again. This rank has
+    /// posted what they post.
+    pub(super) fn leave_open(mut self) {
+        self.stays_open = true;
     }
 
     fn ranks(&self) -> Range<u32> {
@@ -71,16 +103,26 @@ impl<'a> Posts<'a> {
 
     /// Posts a string for each rank, as [`post`](Posts::post) does.
     fn post_parts(&self, parts: &[Bytes]) -> Result<bool> {
-        let ends = ends(parts);
-        let mut pieces = vec![&ends[..]];
-        pieces.extend(parts.iter().map(|part| &part[..]));
-        self.post(&pieces)
+        let ends = Ends::of(parts.iter().map(|part| part.len()));
+        let ends = [Piece::Bytes(ends.bytes())];
+        let parts = parts.iter().map(|part| Piece::Bytes(part));
+        self.post(&ends.into_iter().chain(parts).collect::<SmallVec<[_; 9]>>())
+    }
+
+    /// Counts the posts of the exchange.
+    fn expect(&self, posters: Posters) {
+        if !self.is_resumed {
+            self.board.expect(posters);
+        }
     }
 
     /// Posts the string of this rank, in pieces. Returns false if the board has no room for it, and
     /// then says so there.
-    fn post(&self, pieces: &[&[u8]]) -> Result<bool> {
-        let has_room = self.board.has_room(pieces.iter().map(|piece| piece.len()).sum());
+    fn post(&self, pieces: &[Piece<'_>]) -> Result<bool> {
+        let has_room = self.board.has_room(pieces.iter().map(Piece::len).sum());
+        if self.is_resumed {
+            return Ok(has_room);
+        }
         if self.board.is_free(false).is_err() {
             self.wait(|arming| self.board.is_free(arming), |_| None)?;
         }
@@ -114,6 +156,14 @@ impl<'a> Posts<'a> {
             self.check_call(self.board.found(rank))?;
             are_there &= self.is_there(rank);
         }
+        Ok(are_there)
+    }
+
+    /// Waits for all other ranks, of which each waits for all others, as
+    /// [`await_all`](Posts::await_all) does.
+    fn meet(&self) -> Result<bool> {
+        let are_there = self.await_all(self.ranks())?;
+        self.has_met.store(true, Ordering::Relaxed);
         Ok(are_there)
     }
 
@@ -198,8 +248,8 @@ impl<'a> Posts<'a> {
 impl Posts<'_> {
     /// The strings of all ranks, by rank; `None` if one of them doesn't go by the board.
     pub(super) fn all(&self, mine: &[u8]) -> Result<Option<Vec<Bytes>>> {
-        self.board.expect(Posters::All);
-        if !self.post(&[mine])? || !self.await_all(self.ranks())? {
+        self.expect(Posters::All);
+        if !self.post(&[Piece::Bytes(mine)])? || !self.meet()? {
             return Ok(None);
         }
         self.ranks().map(|rank| self.string_of(rank, mine)).collect::<Result<_>>().map(Some)
@@ -208,9 +258,9 @@ impl Posts<'_> {
     /// The root's string at the other ranks, and nothing there; `None` if it doesn't go by the
     /// board.
     pub(super) fn of_root(&self, root: u32, mine: &[u8]) -> Result<Option<Bytes>> {
-        self.board.expect(Posters::One(root));
+        self.expect(Posters::One(root));
         Ok(match self.board.rank() == root {
-            true => self.post(&[mine])?.then(Bytes::default),
+            true => self.post(&[Piece::Bytes(mine)])?.then(Bytes::default),
             false if self.await_all(root..root + 1)? => Some(self.string(root)?),
             false => None,
         })
@@ -219,7 +269,7 @@ impl Posts<'_> {
     /// This rank's string of those that the root posts; `None` if they don't go by the board.
     pub(super) fn dealt(&self, root: u32, parts: &mut [Bytes]) -> Result<Option<Bytes>> {
         let own = self.board.rank();
-        self.board.expect(Posters::One(root));
+        self.expect(Posters::One(root));
         Ok(match own == root {
             true if self.post_parts(parts)? => parts.get_mut(own as usize).map(std::mem::take),
             true => None,
@@ -232,8 +282,8 @@ impl Posts<'_> {
     /// the board.
     pub(super) fn dealt_by_all(&self, parts: &mut [Bytes]) -> Result<Option<Vec<Bytes>>> {
         let own = self.board.rank();
-        self.board.expect(Posters::All);
-        if !self.post_parts(parts)? || !self.await_all(self.ranks())? {
+        self.expect(Posters::All);
+        if !self.post_parts(parts)? || !self.meet()? {
             return Ok(None);
         }
         let part = |rank| match parts.get_mut(rank as usize).filter(|_| rank == own) {
@@ -245,8 +295,8 @@ impl Posts<'_> {
 
     /// Posts this rank's string for some of the ranks. Returns how it and the others go to them.
     pub(super) fn for_some(&self, mine: &[u8]) -> Result<Way> {
-        self.board.expect(Posters::All);
-        if self.post(&[mine])? {
+        self.expect(Posters::All);
+        if self.post(&[Piece::Bytes(mine)])? {
             return Ok(Way::Board);
         }
         self.await_all(self.ranks())?;
@@ -288,8 +338,8 @@ impl Posts<'_> {
         wants: bool,
         mut combine: impl FnMut(Bytes, Bytes) -> Result<Bytes>,
     ) -> Result<Option<Bytes>> {
-        self.board.expect(Posters::All);
-        let is_there = self.post(&[&mine])?;
+        self.expect(Posters::All);
+        let is_there = self.post(&[Piece::Bytes(&mine)])?;
         if !wants {
             return Ok(None);
         }
@@ -305,6 +355,130 @@ impl Posts<'_> {
             total = combine(total, string(rank)?)?;
         }
         Ok(Some(total))
+    }
+}
+
+/// The exchanges of [short calls](super::short). A function that returns false has read strings of
+/// which one isn't as expected.
+impl Posts<'_> {
+    /// Posts a block for all ranks, as each of them does.
+    pub(super) fn give_all(&self, shape: &Shape, from: Span) -> Result<()> {
+        self.expect(Posters::All);
+        self.post(&[Piece::Bytes(&shape.head), Piece::Run(from)]).map(drop)
+    }
+
+    /// Posts a block for all ranks, as the root.
+    pub(super) fn give_one(&self, root: u32, shape: &Shape, from: Span) -> Result<()> {
+        self.expect(Posters::One(root));
+        self.post(&[Piece::Bytes(&shape.head), Piece::Run(from)]).map(drop)
+    }
+
+    /// Takes the root's block.
+    pub(super) fn take_one(&self, root: u32, shape: &Shape, to: Span) -> Result<bool> {
+        self.expect(Posters::One(root));
+        self.await_all(root..root + 1)?;
+        Ok(self.is_like(shape, root) && self.copy(root, HEAD, to))
+    }
+
+    /// Takes the block of each rank.
+    pub(super) fn take_each(&self, shape: &Shape, to: Span, meets: bool) -> Result<bool> {
+        if !self.await_like(shape, self.ranks(), meets)? {
+            return Ok(false);
+        }
+        let place = |rank| to.part(shape.bytes * u64::from(rank), shape.bytes);
+        Ok(self.ranks().all(|rank| place(rank).is_some_and(|to| self.copy(rank, HEAD, to))))
+    }
+
+    /// Waits for the strings of some ranks. Returns whether each is a block like this one. With
+    /// `meets`, they are all ranks, and all of them wait for all.
+    pub(super) fn await_like(
+        &self,
+        shape: &Shape,
+        mut ranks: Range<u32>,
+        meets: bool,
+    ) -> Result<bool> {
+        self.await_all(ranks.clone())?;
+        let are_like = ranks.all(|rank| self.is_like(shape, rank));
+        if meets {
+            self.has_met.store(true, Ordering::Relaxed);
+        }
+        Ok(are_like)
+    }
+
+    /// The memory of a part of a rank's data, until the exchange ends.
+    pub(super) fn run_of(&self, rank: u32, part: &Range<u64>) -> Option<Span> {
+        let at = HEAD + part.start as usize;
+        self.board.part(self.board.found(rank), at, part.end - part.start)
+    }
+
+    /// Posts equal blocks, one for each rank, as each rank does.
+    pub(super) fn deal_all(&self, shape: &Shape, from: Span) -> Result<()> {
+        self.expect(Posters::All);
+        self.deal(shape, from)
+    }
+
+    /// Posts equal blocks, one for each rank, as the root.
+    pub(super) fn deal_one(&self, root: u32, shape: &Shape, from: Span) -> Result<()> {
+        self.expect(Posters::One(root));
+        self.deal(shape, from)
+    }
+
+    fn deal(&self, shape: &Shape, from: Span) -> Result<()> {
+        let ends = Ends::of(self.ranks().map(|_| HEAD + shape.bytes as usize));
+        let mut pieces = SmallVec::<[_; 9]>::new();
+        pieces.push(Piece::Bytes(ends.bytes()));
+        for rank in self.ranks() {
+            let part = from.part(shape.bytes * u64::from(rank), shape.bytes);
+            pieces.push(Piece::Bytes(&shape.head));
+            pieces.extend(part.map(Piece::Run));
+        }
+        self.post(&pieces).map(drop)
+    }
+
+    /// Takes this rank's block of those that the root posts.
+    pub(super) fn take_dealt(&self, root: u32, shape: &Shape, to: Span) -> Result<bool> {
+        self.expect(Posters::One(root));
+        self.await_all(root..root + 1)?;
+        Ok(self.take_part(root, shape, to))
+    }
+
+    /// Takes this rank's block of those that each rank posts.
+    pub(super) fn take_dealt_by_each(&self, shape: &Shape, to: Span) -> Result<bool> {
+        self.meet()?;
+        let take = |rank| {
+            let place = to.part(shape.bytes * u64::from(rank), shape.bytes);
+            place.is_some_and(|to| self.take_part(rank, shape, to))
+        };
+        Ok(self.ranks().all(take))
+    }
+
+    /// Takes this rank's block of those that a rank has posted, if it is where it would be among
+    /// equal blocks.
+    fn take_part(&self, rank: u32, shape: &Shape, to: Span) -> bool {
+        let (slot, size, own) = (self.board.found(rank), self.board.size(), self.board.rank());
+        let each = HEAD + shape.bytes as usize;
+        let ends_there = |part: u32| {
+            let end = (each * (part as usize + 1)) as u32;
+            self.board.has(slot, 4 * part as usize, &end.to_le_bytes())
+        };
+        let at = 4 * size as usize + each * own as usize;
+        ends_there(own)
+            && own.checked_sub(1).is_none_or(ends_there)
+            && self.board.has(slot, at, &shape.head)
+            && self.copy(rank, at + HEAD, to)
+    }
+
+    /// Whether a rank has posted a block like this one, and nothing else.
+    fn is_like(&self, shape: &Shape, rank: u32) -> bool {
+        let slot = self.board.found(rank);
+        let length = self.board.length(slot);
+        length == Some(HEAD + shape.bytes as usize) && self.board.has(slot, 0, &shape.head)
+    }
+
+    /// Copies some bytes of a rank's string.
+    fn copy(&self, rank: u32, at: usize, to: Span) -> bool {
+        let part = self.board.part(self.board.found(rank), at, to.len());
+        part.is_some_and(|part| to.copy_run(0, part, 0, to.len()))
     }
 }
 

@@ -18,9 +18,10 @@ use shipable::{View, ViewMut};
 
 use super::Communicator;
 use super::calls::{Call, Ongoing};
-use super::message::{Block, HEAD, Side, announced, announcement, open, whole_length};
+use super::message::{Block, Side, announced, announcement, open, whole_length};
 use super::operator::{Operator, UserOp};
 use super::participants::{Participants, finish};
+use super::shapes::HEAD;
 use super::slices::{Announced, Stream, equal_slices};
 use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result, excerpt};
@@ -65,7 +66,8 @@ impl Communicator {
         let sample = self.sample_operands(&data, &mut room);
         self.collective(call, sample, Activity::Reduce, |at| {
             self.both(data, room, |data, room| {
-                finish(pin!(self.reduce_steps(at, data, room, op, root)))
+                let short = self.short_reduce(at, data, room, op, Some(root));
+                short.unwrap_or_else(|| finish(pin!(self.reduce_steps(at, data, room, op, root))))
             })
         })
     }
@@ -219,7 +221,8 @@ impl Communicator {
             Activity::Reduce,
             |at| {
                 self.both(data, room, |data, room| {
-                    finish(pin!(self.allreduce_steps(at, data, room, op)))
+                    let short = self.short_reduce(at, data, room, op, None);
+                    short.unwrap_or_else(|| finish(pin!(self.allreduce_steps(at, data, room, op))))
                 })
             },
         )
@@ -314,7 +317,9 @@ impl Communicator {
         let sample = self.sample_operands(&data, &mut room);
         self.collective(call.by(op.predefined()), sample, Activity::Scan, |at| {
             self.both(data, room, |data, room| {
-                finish(pin!(self.scan_steps(at, data, room, op, inclusive)))
+                let short = self.short_scan(at, data, room, op, inclusive);
+                short
+                    .unwrap_or_else(|| finish(pin!(self.scan_steps(at, data, room, op, inclusive))))
             })
         })
     }
@@ -428,7 +433,13 @@ impl Communicator {
         let sample = self.sample_operands(&data, &mut room);
         self.collective(call.by(op.predefined()), sample, Activity::Reduce, |at| {
             self.both(data, room, |data, room| {
-                finish(pin!(self.reduce_scatter_steps(at, data, room, ranges, op)))
+                let short = match ranges {
+                    None => self.short_reduce_scatter(at, data, room, op),
+                    Some(_) => None,
+                };
+                short.unwrap_or_else(|| {
+                    finish(pin!(self.reduce_scatter_steps(at, data, room, ranges, op)))
+                })
             })
         })
     }

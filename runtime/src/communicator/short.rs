@@ -1,0 +1,326 @@
+//! Short collective calls of like ranks that have a board, on data in one run of memory.
+//!
+//! Each rank posts its data from where the program has them, and takes those of other ranks to
+//! where the program wants them. So such a call packs nothing, and has no other steps.
+//!
+//! What a rank posts is what the general steps of the call post. So ranks of one call may go either
+//! way, and each rank decides alone. If what another rank has posted isn't of the own data's
+//! signature and length, perhaps an error or an announcement, the general steps go on from there:
+//! the functions of this module return `None`, and leave their exchange open.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shipable::reduce::{Op, Reduction};
+
+use super::Communicator;
+use super::board::Board;
+use super::calls::Ongoing;
+use super::message::{SHORT_POSTED, Side};
+use super::operator::Operator;
+use super::posts::Posts;
+use super::shapes::Shape;
+use crate::bytes::Bytes;
+use crate::error::Result;
+use crate::memory::Span;
+use crate::origin::What;
+use crate::types::Compiled;
+
+/// Elements that lie in one run of memory, as they travel, and the shape of a block of them.
+struct Run<'a> {
+    datatype: Cow<'a, Arc<Compiled>>,
+    span: Span,
+    shape: Shape,
+}
+
+/// How a call combines its operands: from which ranks, which bytes of theirs, and where to.
+struct Fold {
+    reduction: Reduction,
+    ranks: Range<u32>,
+    part: Range<u64>,
+    /// `None` if this rank needs no result.
+    to: Option<Span>,
+    /// Whether each rank needs the operands of each other one.
+    meets: bool,
+}
+
+/// The outcome of a call, or `None` if it is left to its general steps.
+fn made(outcome: Result<bool>) -> Option<Result<()>> {
+    match outcome {
+        Ok(true) => Some(Ok(())),
+        Ok(false) => None,
+        Err(error) => Some(Err(error)),
+    }
+}
+
+impl Communicator {
+    /// The board, if short data are posted there as they lie in memory.
+    fn plain_board(&self) -> Option<&Board> {
+        let shared = &self.shared;
+        let board = shared.board.get()?.as_ref()?;
+        let is_own = shared.inter.is_none() && !shared.freed.load(Ordering::Relaxed);
+        let is_plain = is_own && !self.process().me().emulated && self.are_alike();
+        (is_plain && self.foreign_packed().is_none()).then_some(board)
+    }
+
+    /// The elements of a side as so many equal blocks, if they lie in one run of memory, and the
+    /// blocks are short enough to be posted.
+    fn run<'s>(&self, side: Side<'s>, board: &Board, blocks: u64) -> Option<Run<'s>> {
+        let (datatype, count, span) = match side.what {
+            What::InPlace => return None,
+            What::Typed { count, datatype, at: 0, native: None }
+                if datatype.is_of(self.process().names()) =>
+            {
+                (Cow::Borrowed(datatype.compiled()), u64::try_from(count).ok()?, side.span)
+            }
+            _ => {
+                let checked = side.what.check(self.process(), side.span).ok()?;
+                (checked.datatype, checked.count, checked.span)
+            }
+        };
+        let (start, shape) = board.shapes().shape(&datatype, count, blocks)?;
+        if shape.bytes > SHORT_POSTED.min(board.longest_part() as u64) {
+            return None;
+        }
+        let span = span.part_at(start, shape.bytes * blocks)?;
+        Some(Run { datatype, span, shape })
+    }
+
+    /// Runs the exchange of a call. If it returns false, the general steps go on with it.
+    fn exchanged(
+        &self,
+        board: &Board,
+        at: Ongoing,
+        exchange: impl FnOnce(&Posts<'_>) -> Result<bool>,
+    ) -> Option<Result<()>> {
+        let posts = match Posts::begin(self, board, at) {
+            Ok(posts) => posts?,
+            Err(error) => return Some(Err(error)),
+        };
+        let outcome = exchange(&posts);
+        if let Ok(false) = outcome {
+            posts.leave_open();
+        }
+        made(outcome)
+    }
+
+    pub(super) fn short_bcast(&self, at: Ongoing, data: Side<'_>, root: i32) -> Option<Result<()>> {
+        let board = self.plain_board()?;
+        let (root, Run { span, shape, .. }) = (self.root(root).ok()?, self.run(data, board, 1)?);
+        self.exchanged(board, at, |posts| match self.rank() == root as i32 {
+            true => posts.give_one(root, &shape, span).map(|()| true),
+            false => posts.take_one(root, &shape, span),
+        })
+    }
+
+    /// A gather at a root, or at all ranks.
+    pub(super) fn short_gather(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
+        root: Option<i32>,
+    ) -> Option<Result<()>> {
+        let board = self.plain_board()?;
+        if let Some(root) = root {
+            self.root(root).ok()?;
+        }
+        let (rank, size) = (self.rank(), self.group().size() as u64);
+        let takes = root.is_none_or(|root| rank == root);
+        let all = if takes { Some(self.run(room, board, size)?) } else { None };
+        let own = |all: &Run<'_>| all.span.part(all.shape.bytes * rank as u64, all.shape.bytes);
+        let (shape, mine) = match (data.is_in_place(), &all) {
+            (true, Some(all)) => (all.shape, own(all)?),
+            _ => {
+                let given = self.run(data, board, 1)?;
+                (given.shape, given.span)
+            }
+        };
+        if all.as_ref().is_some_and(|all| all.shape != shape) {
+            return None;
+        }
+        self.exchanged(board, at, |posts| {
+            posts.give_all(&shape, mine)?;
+            match &all {
+                None => Ok(true),
+                Some(all) => posts.take_each(&shape, all.span, root.is_none()),
+            }
+        })
+    }
+
+    pub(super) fn short_scatter(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
+        root: i32,
+    ) -> Option<Result<()>> {
+        let board = self.plain_board()?;
+        let (root, size) = (self.root(root).ok()?, self.group().size() as u64);
+        let room = if room.is_in_place() { None } else { Some(self.run(room, board, 1)?) };
+        if self.rank() != root as i32 {
+            let Run { span, shape, .. } = room?;
+            return self.exchanged(board, at, |posts| posts.take_dealt(root, &shape, span));
+        }
+        let Run { span, shape, .. } = self.run(data, board, size)?;
+        if room.as_ref().is_some_and(|room| room.shape != shape) {
+            return None;
+        }
+        let own = span.part(shape.bytes * u64::from(root), shape.bytes)?;
+        self.exchanged(board, at, |posts| {
+            posts.deal_one(root, &shape, span)?;
+            Ok(room.as_ref().is_none_or(|room| room.span.copy_run(0, own, 0, shape.bytes)))
+        })
+    }
+
+    pub(super) fn short_alltoall(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
+    ) -> Option<Result<()>> {
+        let board = self.plain_board()?;
+        let size = self.group().size() as u64;
+        let (data, room) = (self.run(data, board, size)?, self.run(room, board, size)?);
+        if room.shape != data.shape {
+            return None;
+        }
+        self.exchanged(board, at, |posts| {
+            posts.deal_all(&data.shape, data.span)?;
+            posts.take_dealt_by_each(&room.shape, room.span)
+        })
+    }
+
+    /// A reduction to a root, or to all ranks.
+    pub(super) fn short_reduce(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
+        op: Operator<'_>,
+        root: Option<i32>,
+    ) -> Option<Result<()>> {
+        let board = self.plain_board()?;
+        if let Some(root) = root {
+            self.root(root).ok()?;
+        }
+        let takes = root.is_none_or(|root| self.rank() == root);
+        let mine = self.run(if data.is_in_place() && takes { room } else { data }, board, 1)?;
+        let to = match (takes, data.is_in_place()) {
+            (false, _) => None,
+            (true, true) => Some(mine.span),
+            (true, false) => Some(self.room_like(room, board, &mine.shape)?),
+        };
+        let reduction = self.reduction(&mine, op)?;
+        let (ranks, part) = (0..self.group().size() as u32, 0..mine.shape.bytes);
+        let fold = Fold { reduction, ranks, part, to, meets: root.is_none() };
+        self.folded(board, at, &mine, fold)
+    }
+
+    /// A scan, which is `inclusive` or not.
+    pub(super) fn short_scan(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
+        op: Operator<'_>,
+        inclusive: bool,
+    ) -> Option<Result<()>> {
+        let board = self.plain_board()?;
+        let rank = self.rank() as u32;
+        let mine = self.run(if data.is_in_place() { room } else { data }, board, 1)?;
+        let to = match (inclusive || rank > 0, data.is_in_place()) {
+            (false, _) => None,
+            (true, true) => Some(mine.span),
+            (true, false) => Some(self.room_like(room, board, &mine.shape)?),
+        };
+        let reduction = self.reduction(&mine, op)?;
+        let (ranks, part) = (0..rank + u32::from(inclusive), 0..mine.shape.bytes);
+        self.folded(board, at, &mine, Fold { reduction, ranks, part, to, meets: false })
+    }
+
+    /// A reduction of which each rank gets one of equal blocks.
+    pub(super) fn short_reduce_scatter(
+        &self,
+        at: Ongoing,
+        data: Side<'_>,
+        room: Side<'_>,
+        op: Operator<'_>,
+    ) -> Option<Result<()>> {
+        let board = self.plain_board()?;
+        let (size, rank) = (self.group().size() as u64, self.rank() as u64);
+        let operands = if data.is_in_place() { room } else { data };
+        let mine = self.run(operands, board, 1)?;
+        let block = self.run(operands, board, size)?.shape;
+        let to = match data.is_in_place() {
+            true => mine.span.part(0, block.bytes)?,
+            false => self.room_like(room, board, &block)?,
+        };
+        let reduction = self.reduction(&mine, op)?;
+        let part = block.bytes * rank..block.bytes * (rank + 1);
+        let fold = Fold { reduction, ranks: 0..size as u32, part, to: Some(to), meets: true };
+        self.folded(board, at, &mine, fold)
+    }
+
+    /// The memory of a room, if it is for one block of this shape.
+    fn room_like(&self, room: Side<'_>, board: &Board, shape: &Shape) -> Option<Span> {
+        let room = self.run(room, board, 1)?;
+        (room.shape == *shape).then_some(room.span)
+    }
+
+    /// How a predefined operation combines elements.
+    fn reduction(&self, mine: &Run<'_>, op: Operator<'_>) -> Option<Reduction> {
+        let op = op.predefined().filter(|op| !matches!(op, Op::Replace | Op::NoOp))?;
+        mine.datatype.reduction(op, mine.datatype.single_leaf()?).ok()
+    }
+
+    /// Posts this rank's operands, and combines those of the ranks that it needs.
+    fn folded(&self, board: &Board, at: Ongoing, mine: &Run<'_>, fold: Fold) -> Option<Result<()>> {
+        self.exchanged(board, at, |posts| {
+            posts.give_all(&mine.shape, mine.span)?;
+            let Some(to) = fold.to else { return Ok(true) };
+            if !posts.await_like(&mine.shape, fold.ranks.clone(), fold.meets)? {
+                return Ok(false);
+            }
+            let operands = |rank| posts.run_of(rank, &fold.part);
+            combine(&fold.reduction, fold.ranks.clone(), operands, to)
+        })
+    }
+}
+
+/// Combines the operands of some ranks in their order.
+///
+/// An operation leaves its result where its second operand is. So each rank's operands are copied
+/// first: by turns to memory of this call and to the result's, which is the last one's turn.
+fn combine(
+    reduction: &Reduction,
+    mut ranks: Range<u32>,
+    operands: impl Fn(u32) -> Option<Span>,
+    to: Span,
+) -> Result<bool> {
+    let last = ranks.end.wrapping_sub(1);
+    let Some(mut low) = ranks.next().and_then(&operands) else { return Ok(false) };
+    let bytes = to.len();
+    let mut room = Bytes::default();
+    if last > 1 {
+        room = Bytes::stale(bytes as usize)?;
+    }
+    Span::with_bytes(&mut room, |room| {
+        if last == 0 {
+            return Ok(to.copy_run(0, low, 0, bytes));
+        }
+        for rank in ranks {
+            let Some(high) = operands(rank) else { return Ok(false) };
+            let target = if (last - rank) % 2 == 0 { to } else { room };
+            let is_done =
+                target.copy_run(0, high, 0, bytes) && target.combine_run(reduction, 0, low, bytes);
+            if !is_done {
+                return Ok(false);
+            }
+            low = target;
+        }
+        Ok(true)
+    })
+}
