@@ -590,8 +590,14 @@ impl<'a> Transfer<'a> {
         let received = self.receiving.get();
         let (number, sender, awaited) = received.ok_or(ErrorKind::Request(NOT_STARTED))?;
         self.process.note_wait(sender);
-        let delivery = awaited.wait(self.process, |state| state.take_received(number));
+        // Outside of what the wait returns, through several functions, since it is long to move.
+        let mut received = None;
+        let waited = awaited.wait(self.process, |state| {
+            received = state.take_received(number);
+            received.is_some().then_some(Ok(()))
+        });
         let rank_of = |peer| rank_in(self.group, peer);
+        let delivery = waited.and_then(|()| received.ok_or(ErrorKind::Request(NOT_STARTED))?);
         let delivery = delivery.map_err(|error| error.received_in(rank_of))?;
         self.receiving.set(None);
         Ok(delivery)

@@ -139,6 +139,10 @@ impl Span {
         position: u64,
         out: &mut [u8],
     ) -> shipable::Result<usize> {
+        let run = short_run(program, count, position, out.len());
+        if run.is_some_and(|start| self.read(start, out)) {
+            return Ok(out.len());
+        }
         let memory = self.view().ok_or(OVERFLOW)?;
         match pool::of(program, out.len() as u64) {
             Some(pool) => program.pack_in(pool, count, memory, position, out),
@@ -155,6 +159,10 @@ impl Span {
         input: &[u8],
         partial: &mut Partial,
     ) -> shipable::Result<()> {
+        let run = short_run(program, count, position, input.len());
+        if run.is_some_and(|start| self.write(start, input)) {
+            return Ok(());
+        }
         let memory = self.view_mut().ok_or(OVERFLOW)?;
         match pool::of(program, input.len() as u64) {
             Some(pool) => program.unpack_in(pool, count, memory, position, input, partial),
@@ -336,6 +344,16 @@ impl Span {
         let to = Span::of(bytes.as_mut_ptr(), bytes.len());
         to.copy_run(0, self, at, to.len)
     }
+}
+
+/// The displacement of the first byte, if elements are one run that is copied, and `len` bytes from
+/// a position on are all of it. No thread divides so short a copy.
+#[inline]
+fn short_run(program: &Program, count: u64, position: u64, len: usize) -> Option<i64> {
+    const LONGEST: usize = 4096;
+    let is_whole = || program.stream_length(count) == Ok(len as u64);
+    let start = program.contiguous(count).filter(|_| position == 0 && len <= LONGEST);
+    start.filter(|_| is_whole())
 }
 
 pub(super) const OVERFLOW: shipable::Error = shipable::Error::Overflow { what: "a displacement" };
