@@ -32,7 +32,7 @@ use crate::edge::constants::{
     COMM_TYPE_SHARED, COMM_WORLD, MAX_OBJECT_NAME, PROC_NULL, ROOT, UNDEFINED,
 };
 use crate::edge::fault::{Fault, Result};
-use crate::edge::handle::{Handle, Kind, Object, find, insert};
+use crate::edge::handle::{Handle, Kind, Object, borrow_object, find, insert};
 use crate::edge::lock::lock;
 use crate::edge::{constants, state};
 use crate::objects::errhandler::Errhandler;
@@ -128,6 +128,20 @@ impl Comm {
         card.set_errhandler(errhandler);
         take_hints(&card, info);
         insert(Arc::new(Comm::new(inner, card, None, session)))
+    }
+
+    /// The communicator of a handle, without a reference count: only while no other call of the
+    /// program may free it. `None` also outside of MPI_Init and MPI_Finalize.
+    #[inline]
+    pub fn borrow(handle: Handle) -> Option<&'static Comm> {
+        if !state::is_active() {
+            return None;
+        }
+        match handle {
+            COMM_WORLD => INITIAL.get().map(|[world, _]| &**world),
+            COMM_SELF => INITIAL.get().map(|[_, alone]| &**alone),
+            _ => borrow_object(handle),
+        }
     }
 
     pub fn inner(&self) -> &Communicator {

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use longshore::{Communicator, Pointed, Sending};
+use longshore::{Communicator, Destination, Pointed, Sending};
 
 use crate::communicator::promise::{Length, look_at_length, look_at_wildcards};
 use crate::communicator::{Comm, envelope};
@@ -60,11 +60,22 @@ pub fn recv(
 ) -> Result<()> {
     let datatype = of_message(datatype, source)?;
     let room = buf.destination(count, datatype)?;
+    received((room, count, datatype), source, tag, comm)?.put(status.get(0));
+    Ok(())
+}
+
+/// Receives a message, and looks at the promises of its communicator.
+#[inline]
+pub fn received(
+    (room, count, datatype): (Destination<'_>, i64, &longshore::Type),
+    source: c_int,
+    tag: c_int,
+    comm: &Comm,
+) -> longshore::Result<Status> {
     look_at_wildcards(comm, source, tag);
     let received = envelope::received(Some(comm), &comm.inner().recv(room, source, tag)?);
     look_at_length(comm, count, datatype, &received);
-    received.put(status.get(0));
-    Ok(())
+    Ok(received)
 }
 
 #[allow(clippy::too_many_arguments)] // MPI's

@@ -1,8 +1,7 @@
-//! The quick way of operations on windows, and of what completes them.
+//! The quick ways of operations on windows, and of what completes them.
 //!
-//! It takes no lock, reference count, thread-local or allocation: handles are borrowed, and the
-//! memo of the runtime's window has checked the operation before. Where anything is unusual, the
-//! function returns `None`, and the long way does all of the call.
+//! They take no lock, reference count, thread-local or allocation: the memo of the runtime's window
+//! has checked the operation before.
 //!
 //! The functions with an [`attempt`](crate::call::attempt) make the rest of the call.
 #![allow(unsafe_code)]
@@ -11,7 +10,7 @@ use std::ffi::{c_int, c_void};
 
 use longshore::{Assert, LockType, Op, Raw, Result, TargetType, Type};
 
-use crate::call::raise;
+use crate::call::quick::{coded, is_memory};
 use crate::communicator::group::Group;
 use crate::datatype::compiled;
 use crate::edge::fault::Raiser;
@@ -40,21 +39,7 @@ pub fn both(
 /// The code of a call that was made.
 #[inline(always)]
 fn code(call: &'static str, win: Handle, outcome: Result<()>) -> Option<c_int> {
-    match outcome {
-        Ok(()) => Some(0),
-        Err(error) => Some(failed(call, win, error)),
-    }
-}
-
-#[cold]
-fn failed(call: &'static str, win: Handle, error: longshore::Error) -> c_int {
-    raise(call, Raiser::Win(win), &error.into())
-}
-
-/// Whether an address is that of memory: neither null nor MPI_IN_PLACE.
-#[inline(always)]
-pub fn is_memory(address: *const c_void) -> bool {
-    address.addr() > 1
+    coded(call, Raiser::Win(win), outcome)
 }
 
 /// Whether memory and rank are those of a usual operation.

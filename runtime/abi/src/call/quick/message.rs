@@ -1,0 +1,50 @@
+//! The quick ways of sends and receives that wait.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use crate::call::quick::coded;
+use crate::communicator::Comm;
+use crate::datatype::compiled;
+use crate::edge::arg::{Buffer, Room};
+use crate::edge::fault::Raiser;
+use crate::edge::handle::Handle;
+use crate::edge::status::Status;
+use crate::message::p2p;
+
+/// # Safety
+/// The program's promises of MPI_Send.
+pub unsafe fn send(
+    data: *const c_void,
+    count: i64,
+    datatype: Handle,
+    dest: c_int,
+    tag: c_int,
+    comm: Handle,
+) -> Option<c_int> {
+    let (own, datatype) = (Comm::borrow(comm)?, compiled(datatype)?);
+    // SAFETY: the caller's promise.
+    let data = unsafe { Buffer::new(data) }.origin(count, datatype).ok()?;
+    coded("MPI_Send", Raiser::Comm(comm), own.inner().send(data, dest, tag))
+}
+
+/// # Safety
+/// The program's promises of MPI_Recv.
+#[allow(clippy::too_many_arguments)] // MPI's
+pub unsafe fn recv(
+    room: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    source: c_int,
+    tag: c_int,
+    comm: Handle,
+    status: *mut Status,
+) -> Option<c_int> {
+    let (own, datatype) = (Comm::borrow(comm)?, compiled(datatype)?);
+    // SAFETY: the caller's promise.
+    let (room, status) = unsafe { (Buffer::new(room), Room::new(status)) };
+    let room = room.destination(count, datatype).ok()?;
+    let received = p2p::received((room, count, datatype), source, tag, own);
+    let received = received.map(|received| received.put(status.get(0)));
+    coded("MPI_Recv", Raiser::Comm(comm), received)
+}

@@ -1,0 +1,44 @@
+//! The quick ways of the calls that programs make most.
+//!
+//! They borrow objects by their handles, without a reference count, and take usual arguments only.
+//! Where anything is unusual, the function returns `None`, and the long way does all of the call.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `mod.rs` | what all of them need |
+//! | [`window`] | operations on windows, and what completes them |
+//! | [`collective`] | collective calls that wait |
+//! | [`message`] | sends and receives that wait |
+
+mod collective;
+mod message;
+mod window;
+
+use std::ffi::{c_int, c_void};
+
+use crate::call::raise;
+use crate::edge::fault::Raiser;
+
+pub use collective::*;
+pub use message::*;
+pub use window::*;
+
+/// Whether an address is that of memory: neither null nor MPI_IN_PLACE.
+#[inline(always)]
+pub fn is_memory(address: *const c_void) -> bool {
+    address.addr() > 1
+}
+
+/// The code of a call that was made on this object.
+#[inline(always)]
+fn coded(call: &'static str, raiser: Raiser, outcome: longshore::Result<()>) -> Option<c_int> {
+    match outcome {
+        Ok(()) => Some(0),
+        Err(error) => Some(failed(call, raiser, error)),
+    }
+}
+
+#[cold]
+fn failed(call: &'static str, raiser: Raiser, error: longshore::Error) -> c_int {
+    raise(call, raiser, &error.into())
+}
