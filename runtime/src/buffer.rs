@@ -46,7 +46,7 @@ impl Codec {
         architecture: &Architecture,
     ) -> Result<Codec> {
         Ok(Codec {
-            slices: elements.in_slices::<T>()?,
+            slices: elements.in_slices::<T>()?.clone(),
             memory: elements.on::<T>(architecture)?,
             architecture: *architecture,
         })

@@ -1,7 +1,6 @@
 //! The origin's side of an operation: its elements, their count, and their memory.
 
 use std::any::TypeId;
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -153,9 +152,9 @@ fn marked(program: &Program, count: u64, len: u64, at: i64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Checked elements in memory. Their type is borrowed if the call names it.
+/// Checked elements in memory.
 pub(crate) struct Checked<'a> {
-    pub datatype: Cow<'a, Arc<Compiled>>,
+    pub datatype: &'a Arc<Compiled>,
     pub count: u64,
     pub span: Span,
 }
@@ -203,18 +202,21 @@ impl<'a> What<'a> {
     /// The elements that [`check`](What::check) has checked, with a reference to their type.
     pub(crate) fn resolve(&self, process: &Process, memory: Span) -> Result<Elementwise> {
         let Checked { datatype, count, span } = self.check(process, memory)?;
-        Ok(Elementwise { datatype: datatype.into_owned(), count, span })
+        Ok(Elementwise { datatype: datatype.clone(), count, span })
     }
 
     /// Checks rules 18 and 27, and that the elements are within their memory and not in its
     /// padding.
     #[inline]
-    pub(crate) fn check(&self, process: &Process, memory: Span) -> Result<Checked<'a>> {
+    pub(crate) fn check<'c>(&self, process: &'c Process, memory: Span) -> Result<Checked<'c>>
+    where
+        'a: 'c,
+    {
         let (datatype, count, span) = match *self {
             What::InPlace => return Err(ErrorKind::InPlace.into()),
             What::Slice { count, element } => {
-                let datatype = element.commit(process.elements())?.compiled().clone();
-                (Cow::Owned(datatype), count, memory)
+                let datatype = element.commit(process.elements())?.compiled();
+                (datatype, count, memory)
             }
             What::Typed { count, datatype, at, native } => {
                 if !datatype.is_of(process.names()) {
@@ -225,14 +227,14 @@ impl<'a> What<'a> {
                 }
                 let count = u64::try_from(count).map_err(|_| ErrorKind::Count(count))?;
                 let span = memory.shifted(at).ok_or_else(|| ErrorKind::Displacement(at))?;
-                (Cow::Borrowed(datatype.compiled()), count, span)
+                (datatype.compiled(), count, span)
             }
         };
         let reach = datatype.native().range(count)?;
         if !span.covers(reach.start, reach.end) {
             return Err(ErrorKind::Buffer {
                 count: count as i64,
-                datatype: excerpt(&**datatype),
+                datatype: excerpt(datatype),
                 start: reach.start.into(),
                 end: reach.end.into(),
                 size: memory.len(),
@@ -240,7 +242,7 @@ impl<'a> What<'a> {
             .into());
         }
         if let What::Typed { native: Some(native), at, .. } = *self {
-            let picked = Picked { datatype: &datatype, count, at, len: memory.len() };
+            let picked = Picked { datatype, count, at, len: memory.len() };
             native.check_padding(process, &picked)?;
         }
         Ok(Checked { datatype, count, span })

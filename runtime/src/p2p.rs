@@ -406,7 +406,7 @@ impl Communicator {
         if process.must_poll() {
             engine.progress();
         }
-        let signature = engine.state().signature(&datatype, count)?;
+        let signature = engine.state().signature(datatype, count)?;
         let context = self.context(Channel::Data);
         let heading = Heading { context, tag, length, signature, synchronous: false };
         Ok(engine.send_at_once(peer, &heading, fill))

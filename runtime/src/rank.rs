@@ -332,7 +332,7 @@ impl Rank {
     /// TYPE for a struct with a layout of its own, if this rank emulates another architecture: the
     /// struct has no layout there.
     pub fn type_of<T: Element>(&self) -> Result<Type> {
-        self.process.elements().in_memory::<T>()
+        self.process.elements().in_memory::<T>().cloned()
     }
 
     /// Allocates memory for `len` elements in this rank's representation. All bytes are zero.

@@ -8,9 +8,7 @@
 //! signature and length, perhaps an error or an announcement, the general steps go on from there:
 //! the functions of this module return `None`, and leave their exchange open.
 
-use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use shipable::reduce::{Op, Reduction};
@@ -30,7 +28,7 @@ use crate::types::Compiled;
 
 /// Elements that lie in one run of memory, as they travel, and the shape of a block of them.
 struct Run<'a> {
-    datatype: Cow<'a, Arc<Compiled>>,
+    datatype: &'a Compiled,
     span: Span,
     shape: Shape,
 }
@@ -67,20 +65,20 @@ impl Communicator {
 
     /// The elements of a side as so many equal blocks, if they lie in one run of memory, and the
     /// blocks are short enough to be posted.
-    fn run<'s>(&self, side: Side<'s>, board: &Board, blocks: u64) -> Option<Run<'s>> {
+    fn run<'s>(&'s self, side: Side<'s>, board: &Board, blocks: u64) -> Option<Run<'s>> {
         let (datatype, count, span) = match side.what {
             What::InPlace => return None,
             What::Typed { count, datatype, at: 0, native: None }
                 if datatype.is_of(self.process().names()) =>
             {
-                (Cow::Borrowed(datatype.compiled()), u64::try_from(count).ok()?, side.span)
+                (datatype.compiled(), u64::try_from(count).ok()?, side.span)
             }
             _ => {
                 let checked = side.what.check(self.process(), side.span).ok()?;
                 (checked.datatype, checked.count, checked.span)
             }
         };
-        let (start, shape) = board.shapes().shape(&datatype, count, blocks)?;
+        let (start, shape) = board.shapes().shape(datatype, count, blocks)?;
         if shape.bytes > SHORT_POSTED.min(board.longest_part() as u64) {
             return None;
         }

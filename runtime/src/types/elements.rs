@@ -2,21 +2,20 @@
 
 use std::any::TypeId;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use shipable::datatype::Node;
 use shipable::{Architecture, Datatype, Element, Leaf};
 
 use super::{Compiled, RustType, Type};
 use crate::error::{Result, locale_target};
-use crate::numbers::Numbers;
 use crate::object::{Card, Names};
 
 /// A Rust type, not yet committed.
 #[derive(Clone, Copy)]
 pub struct ElementType {
     pub(crate) id: TypeId,
-    commit: fn(&Elements) -> Result<Type>,
+    commit: fn(&Elements) -> Result<&Type>,
     pub(crate) datatype: fn() -> Datatype,
 }
 
@@ -31,7 +30,7 @@ impl ElementType {
     }
 
     /// The committed type that it has in slices.
-    pub(crate) fn commit(&self, elements: &Elements) -> Result<Type> {
+    pub(crate) fn commit<'e>(&self, elements: &'e Elements) -> Result<&'e Type> {
         (self.commit)(elements)
     }
 }
@@ -52,6 +51,41 @@ fn key_of(leaf: Leaf) -> LeafKey {
     }
 }
 
+/// The committed types of Rust's elements in the order of their first use. They are found without a
+/// lock, and stay.
+#[derive(Default)]
+struct Known {
+    types: [OnceLock<Both>; 16],
+    more: OnceLock<Box<Known>>,
+}
+
+/// The type of an element in slices, and that in the rank's representation.
+struct Both {
+    element: TypeId,
+    slices: Type,
+    memory: Type,
+}
+
+impl Known {
+    fn find(&self, element: TypeId) -> Option<&Both> {
+        for place in &self.types {
+            let both = place.get()?;
+            if both.element == element {
+                return Some(both);
+            }
+        }
+        self.more.get()?.find(element)
+    }
+
+    /// Adds the types of an element. One thread at a time may add some.
+    fn add(&self, both: Both) -> &Both {
+        match self.types.iter().find(|place| place.get().is_none()) {
+            Some(place) => place.get_or_init(|| both),
+            None => self.more.get_or_init(Box::default).add(both),
+        }
+    }
+}
+
 /// The types of a rank: the committed types of Rust's elements, committed at their first use, and
 /// the cards of predefined types.
 pub(crate) struct Elements {
@@ -59,15 +93,17 @@ pub(crate) struct Elements {
     architecture: Architecture,
     /// A predefined type is one object, however often it is committed.
     named: Mutex<HashMap<LeafKey, Arc<Card>>>,
-    known: Mutex<Numbers<TypeId, (Type, Type)>>,
+    known: Known,
+    /// Held by a thread that adds to them.
+    adding: Mutex<()>,
     /// Types in the representations of other ranks, for shared memory.
     elsewhere: Mutex<HashMap<(TypeId, Architecture), Type>>,
 }
 
 impl Elements {
     pub(crate) fn new(names: Arc<Names>, architecture: Architecture) -> Elements {
-        let (named, known, elsewhere) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Elements { names, architecture, named, known, elsewhere }
+        let (named, adding, elsewhere) = Default::default();
+        Elements { names, architecture, named, known: Known::default(), adding, elsewhere }
     }
 
     /// Commits a datatype for the rank's memory.
@@ -95,19 +131,19 @@ impl Elements {
     }
 
     /// The type of `T` in Rust's slices: in the machine's own representation.
-    pub(crate) fn in_slices<T: Element>(&self) -> Result<Type> {
-        self.find::<T>().map(|(slices, _)| slices)
+    pub(crate) fn in_slices<T: Element>(&self) -> Result<&Type> {
+        self.find::<T>().map(|both| &both.slices)
     }
 
     /// The type of `T` in the rank's representation.
-    pub(crate) fn in_memory<T: Element>(&self) -> Result<Type> {
-        self.find::<T>().map(|(_, memory)| memory)
+    pub(crate) fn in_memory<T: Element>(&self) -> Result<&Type> {
+        self.find::<T>().map(|both| &both.memory)
     }
 
     /// The type of `T` in the representation of `architecture`.
     pub(crate) fn on<T: Element>(&self, architecture: &Architecture) -> Result<Type> {
         if architecture.same_representation(&self.architecture) {
-            return self.in_memory::<T>();
+            return self.in_memory::<T>().cloned();
         }
         let slices = self.in_slices::<T>()?;
         let mut elsewhere = self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,21 +151,26 @@ impl Elements {
         if let Some(memory) = elsewhere.get(&key) {
             return Ok(memory.clone());
         }
-        let memory = self.lay_out::<T>(&slices, architecture)?;
+        let memory = self.lay_out::<T>(slices, architecture)?;
         elsewhere.insert(key, memory.clone());
         Ok(memory)
     }
 
-    fn find<T: Element>(&self) -> Result<(Type, Type)> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(both) = known.get(&TypeId::of::<T>()) {
-            return Ok(both.clone());
+    #[inline]
+    fn find<T: Element>(&self) -> Result<&Both> {
+        self.known.find(TypeId::of::<T>()).map_or_else(|| self.find_first::<T>(), Ok)
+    }
+
+    #[cold]
+    fn find_first<T: Element>(&self) -> Result<&Both> {
+        let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(both) = self.known.find(TypeId::of::<T>()) {
+            return Ok(both);
         }
         let element = Some(RustType::of::<T>());
         let slices = self.commit_on(&T::datatype(), &Architecture::NATIVE, element)?;
         let memory = self.lay_out::<T>(&slices, &self.architecture)?;
-        known.insert(TypeId::of::<T>(), (slices.clone(), memory.clone()));
-        Ok((slices, memory))
+        Ok(self.known.add(Both { element: TypeId::of::<T>(), slices, memory }))
     }
 
     /// The type of `T` in a representation. The offsets of a struct are those of this machine. On

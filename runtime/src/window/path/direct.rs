@@ -222,7 +222,7 @@ fn prepare(parts: &Parts, checked: &Checked<'_>, key: &Key) -> Option<Means> {
     }
     let process = parts.process();
     let slices = match checked.slice {
-        Some(element) => Some(element.commit(process.elements()).ok()?),
+        Some(element) => Some(element.commit(process.elements()).ok()?.clone()),
         None => None,
     };
     if checked.picks_members {
