@@ -64,7 +64,7 @@ impl<N: Link, F: Link> Link for Composed<N, F> {
         match first.receive() {
             Ok(Some(frame)) => Ok(Some(frame)),
             Ok(None) => second.receive(),
-            Err(error @ LinkError::Corrupt { .. }) => Err(error),
+            Err(error @ (LinkError::Corrupt { .. } | LinkError::Connection { .. })) => Err(error),
             // A failed link repeats its error later. Meanwhile the peers of the other link are
             // served.
             Err(error) => match second.receive() {

@@ -50,6 +50,15 @@ pub enum LinkError {
         /// The violation that was found.
         what: String,
     },
+    /// An encrypted connection with a peer has ended, perhaps because a third party changed what
+    /// travelled: the text names both hosts.
+    #[error("{why}")]
+    Connection {
+        /// The peer.
+        peer: u32,
+        /// The connection, and what was found.
+        why: String,
+    },
     /// The link's shared memory failed.
     #[error("shared memory: {0}")]
     Memory(String),

@@ -450,8 +450,11 @@ mod over_fabric {
     const LISTENS: u32 = 0x1157_e745;
 
     /// The link of a rank. The ranks exchange their listening ports by their notes in the segment.
-    fn link(segment: &Segment) -> FabricLink {
-        let listener = Listener::open("tcp", HERE, Duration::from_secs(20)).unwrap();
+    fn link(segment: &Segment, encrypts: bool) -> FabricLink {
+        let mut listener = Listener::open("tcp", HERE, Duration::from_secs(20)).unwrap();
+        if encrypts {
+            listener.encrypt();
+        }
         segment.note(LISTENS, listener.address().port().into());
         let address = |rank| loop {
             let note = segment.noted(rank);
@@ -465,10 +468,18 @@ mod over_fabric {
     }
 
     fn in_threads(segment: &Segment, run: impl Fn(FabricLink, &Segment) + Sync) {
+        in_threads_with(segment, false, run);
+    }
+
+    fn in_threads_with(
+        segment: &Segment,
+        encrypts: bool,
+        run: impl Fn(FabricLink, &Segment) + Sync,
+    ) {
         std::thread::scope(|scope| {
             for rank in 0..segment.size() {
                 let (segment, run) = (segment.as_rank(rank).unwrap(), &run);
-                scope.spawn(move || run(link(&segment), &segment));
+                scope.spawn(move || run(link(&segment, encrypts), &segment));
             }
         });
     }
@@ -485,6 +496,16 @@ mod over_fabric {
                 let segment = Segment::create(ranks).unwrap();
                 in_threads(&segment, |mut link, segment| scenario(&mut link, segment));
             }
+        }
+    }
+
+    #[test]
+    fn encrypted_fabric_keeps_all_promises() {
+        longshore_transport::needs_libfabric!();
+        for (name, scenario) in SCENARIOS {
+            println!("{name}");
+            let segment = Segment::create(3).unwrap();
+            in_threads_with(&segment, true, |mut link, segment| scenario(&mut link, segment));
         }
     }
 
@@ -520,7 +541,7 @@ mod over_fabric {
         longshore_transport::needs_libfabric!();
         if let Some((segment, scenario)) = child() {
             let (_, scenario) = SCENARIOS.iter().find(|(name, _)| *name == scenario).unwrap();
-            return scenario(&mut link(&segment), &segment);
+            return scenario(&mut link(&segment, false), &segment);
         }
         for (name, _) in SCENARIOS {
             println!("{name}");

@@ -232,6 +232,10 @@ impl Engine {
                     self.state.peer_erred(peer, what);
                     continue;
                 }
+                Err(error @ LinkError::Connection { peer, .. }) => {
+                    self.state.link_failed(peer, &error);
+                    continue;
+                }
                 Ok(None) => return taken > 0,
                 Err(error) => {
                     self.state.peers.link_broke(error);

@@ -13,8 +13,9 @@ use super::error::CallError;
 use super::handles::{Completion, CompletionResult, Endpoint, Network, Request};
 use super::{DEPTH, FRAME};
 use crate::link::{FrameMut, Publish};
-use crate::protocol::challenge::{ANSWER, GREETING, Greeting, Key, LONGEST, Nonce, SEAL};
+use crate::protocol::challenge::{ANSWER, GREETING, Greeting, Key, LONGEST, NONCE, Nonce, SEAL};
 use crate::protocol::frame::{self, FAREWELL_LEN, HEADER};
+use crate::protocol::session::{End, Protection, TAG};
 use crate::protocol::{self, Accepting, Connecting};
 use crate::segment::RankState;
 
@@ -22,7 +23,11 @@ use crate::segment::RankState;
 /// ones (docs/tuning.md, "Bundles of frames").
 pub(super) const BUNDLE: usize = 4 << 10;
 
-const SMALL: usize = if LONGEST > FAREWELL_LEN { LONGEST } else { FAREWELL_LEN };
+/// Bytes of a small slot.
+const SMALL: usize = if LONGEST > FAREWELL_LEN + TAG { LONGEST } else { FAREWELL_LEN + TAG };
+
+/// Bytes of a slot for frames.
+const LARGE: usize = HEADER + FRAME + TAG;
 
 /// The slots of both ends for the challenge and the farewells. The slots for frames begin at
 /// `FRAMES`.
@@ -73,15 +78,24 @@ impl std::fmt::Display for Broken {
     }
 }
 
+/// A message that is written and not posted yet.
+struct Written {
+    slot: u8,
+    /// The length so far, in bytes.
+    len: usize,
+    /// Whether it takes no more frames, because it is as it will travel.
+    is_sealed: bool,
+}
+
 /// The end that sends frames.
 pub(super) struct Outbound {
     pub endpoint: Endpoint,
     state: Connecting,
+    protection: Protection,
     /// The free slots for frames.
     free: Vec<u8>,
-    /// The messages that are written and not posted yet, in order: slot, and length so far. Further
-    /// frames go to the last.
-    queue: VecDeque<(u8, usize)>,
+    /// The messages that are written and not posted yet, in order. Further frames go to the last.
+    queue: VecDeque<Written>,
     /// The frame that is being written: its slot, and the offset of its header.
     writing: (u8, usize),
     /// Whether this rank has received more, which it may answer too.
@@ -96,13 +110,15 @@ impl Outbound {
         network: &Arc<Network>,
         to: SocketAddr,
         greeting: Greeting,
+        protection: Protection,
         key: &Key,
     ) -> Result<Outbound, CallError> {
         let mut endpoint = Endpoint::connect(network, to, &key.request(&greeting), &SMALL_SLOTS)?;
-        let free = (0..DEPTH).map(|_| endpoint.add_slot(HEADER + FRAME)).rev().collect();
+        let free = (0..DEPTH).map(|_| endpoint.add_slot(LARGE)).rev().collect();
         Ok(Outbound {
             endpoint,
             state: Connecting::Dialling(greeting),
+            protection,
             free,
             queue: VecDeque::new(),
             writing: (FAREWELL, 0),
@@ -139,9 +155,20 @@ impl Outbound {
             }
             CompletionResult::Sent => Ok(Effect::Nothing),
             CompletionResult::Received(len) => {
-                let message = self.endpoint.bytes(RECEIVE, len.min(SMALL));
+                let message = self.endpoint.bytes_mut(RECEIVE, len.min(SMALL));
+                let (before, mut len) = (self.state, message.len());
+                if let Connecting::Open(_) = before {
+                    len = self.protection.open(message).map_err(Broken::Protocol)?;
+                }
+                let message = &message[..len];
                 match self.state.hear(message, key).map_err(Broken::Protocol)? {
                     protocol::Heard::Answered(peer, seal) => {
+                        if let (Connecting::Greeting(greeting), Some(b)) =
+                            (before, message.first_chunk::<NONCE>())
+                        {
+                            let agreed = self.protection.agree(End::Connecting, key, &greeting, b);
+                            agreed.map_err(Broken::Protocol)?;
+                        }
                         self.endpoint.write(SECOND, 0, &seal);
                         self.endpoint.post_receive(RECEIVE)?;
                         self.say(SECOND, SEAL)?;
@@ -164,10 +191,10 @@ impl Outbound {
     /// Room for a frame, if there is any. `answers_follow` is whether further answers may follow
     /// the frame.
     pub(super) fn frame(&mut self, len: usize, answers_follow: bool) -> Option<FrameMut<'_>> {
-        let needed = HEADER + len;
-        let last = self.queue.back().copied();
-        let (slot, at) = match last.filter(|&(_, end)| end + needed <= BUNDLE) {
-            Some(last) => last,
+        let needed = HEADER + len + self.protection.overhead();
+        let last = self.queue.back().filter(|last| !last.is_sealed && last.len + needed <= BUNDLE);
+        let (slot, at) = match last {
+            Some(last) => (last.slot, last.len),
             None => {
                 // The last message takes no more frames, so it waits for nothing: post it.
                 self.pump();
@@ -187,10 +214,15 @@ impl Outbound {
 
     /// Posts written messages, as far as the provider has room.
     pub(super) fn pump(&mut self) {
-        while let (Connecting::Open(_), Some(&(slot, len)), None) =
-            (&self.state, self.queue.front(), &self.broken)
+        while let (Connecting::Open(_), Some(first), None) =
+            (&self.state, self.queue.front_mut(), &self.broken)
         {
-            match self.endpoint.post_send(slot, len) {
+            if !first.is_sealed {
+                let room = self.endpoint.bytes_mut(first.slot, LARGE);
+                first.len = self.protection.seal(room, first.len);
+                first.is_sealed = true;
+            }
+            match self.endpoint.post_send(first.slot, first.len) {
                 Ok(true) => self.queue.pop_front(),
                 Ok(false) => return,
                 Err(error) => return self.broken = Some(error),
@@ -229,11 +261,17 @@ impl Outbound {
     pub(super) fn say_farewell(&mut self, state: RankState) -> bool {
         self.pump();
         if self.is_open() && self.queue.is_empty() {
-            self.endpoint.write(FAREWELL, 0, &frame::farewell(state));
-            self.farewell = matches!(self.endpoint.post_send(FAREWELL, FAREWELL_LEN), Ok(true));
+            self.farewell = post_farewell(&mut self.endpoint, &mut self.protection, state);
         }
         self.farewell
     }
+}
+
+/// Sends the farewell. Returns whether it could.
+fn post_farewell(endpoint: &mut Endpoint, protection: &mut Protection, state: RankState) -> bool {
+    endpoint.write(FAREWELL, 0, &frame::farewell(state));
+    let len = protection.seal(endpoint.bytes_mut(FAREWELL, SMALL), FAREWELL_LEN);
+    matches!(endpoint.post_send(FAREWELL, len), Ok(true))
 }
 
 impl Outbound {
@@ -243,10 +281,10 @@ impl Outbound {
         self.endpoint.write(slot, at, &frame::header(len));
         if at == 0 {
             self.free.pop();
-            self.queue.push_back((slot, 0));
+            self.queue.push_back(Written { slot, len: 0, is_sealed: false });
         }
-        if let Some((_, end)) = self.queue.back_mut() {
-            *end = at + HEADER + len;
+        if let Some(last) = self.queue.back_mut() {
+            last.len = at + HEADER + len;
         }
     }
 }
@@ -269,7 +307,8 @@ impl Publish for Outbound {
     fn publish_lazily(&mut self, bytes: &[u8]) {
         self.add(bytes);
         // The link's next poll posts held messages.
-        if self.queue.back().is_none_or(|&(_, end)| end + HEADER > BUNDLE) {
+        let overhead = HEADER + self.protection.overhead();
+        if self.queue.back().is_none_or(|last| last.len + overhead > BUNDLE) {
             self.pump();
         }
     }
@@ -281,6 +320,9 @@ pub(super) struct Inbound {
     /// The greeting for which the request proved to know the secret. No two guests have the same.
     pub greeting: Greeting,
     state: Accepting,
+    protection: Protection,
+    /// This end's nonce for the challenge.
+    nonce: Nonce,
     /// The slots for frames that aren't posted.
     unposted: Vec<u8>,
     /// The number of messages that are not read yet.
@@ -291,8 +333,12 @@ pub(super) struct Inbound {
 }
 
 impl Inbound {
-    /// Accepts a connection whose request proved `greeting`.
-    pub(super) fn accept(request: Request, greeting: Greeting) -> Result<Inbound, CallError> {
+    /// Accepts a connection whose request proved `greeting`, with this end's protection and nonce.
+    pub(super) fn accept(
+        request: Request,
+        greeting: Greeting,
+        (protection, nonce): (Protection, Nonce),
+    ) -> Result<Inbound, CallError> {
         // Two receives are posted: the greeting and the seal fit them.
         let endpoint = Endpoint::accept(request, &SMALL_SLOTS, &[RECEIVE, FIRST])?;
         let unposted = Vec::with_capacity(usize::from(DEPTH));
@@ -300,6 +346,8 @@ impl Inbound {
             endpoint,
             greeting,
             state: Accepting::Guest,
+            protection,
+            nonce,
             unposted,
             unread: 0,
             closed: false,
@@ -316,7 +364,7 @@ impl Inbound {
         &mut self,
         completion: Completion,
         key: &Key,
-        expected: impl FnOnce(&Greeting) -> Result<Nonce, String>,
+        expected: impl FnOnce(&Greeting) -> Result<(), String>,
     ) -> Result<Effect, Broken> {
         let (slot, outcome) = self.endpoint.complete(completion);
         let len = match outcome {
@@ -329,15 +377,18 @@ impl Inbound {
         };
         // Messages fill the slots in posting order: two for the challenge, then the slots for
         // frames.
-        let room = if slot < FRAMES { SMALL } else { HEADER + FRAME };
-        let len = len.min(room);
-        let message = self.endpoint.bytes(slot, len);
-        let requested = self.greeting;
+        let room = if slot < FRAMES { SMALL } else { LARGE };
+        let mut len = len.min(room);
+        let message = self.endpoint.bytes_mut(slot, len);
+        if self.state.peer().is_some() {
+            len = self.protection.open(message).map_err(Broken::Protocol)?;
+        }
+        let (requested, nonce) = (self.greeting, self.nonce);
         let expected = |greeting: &Greeting| match *greeting == requested {
-            true => expected(greeting),
+            true => expected(greeting).map(|()| nonce),
             false => Err("a greeting that differs from the one in the request".to_owned()),
         };
-        match self.state.hear(message, key, expected).map_err(Broken::Protocol)? {
+        match self.state.hear(&message[..len], key, expected).map_err(Broken::Protocol)? {
             protocol::Heard::Greeted(answer) => {
                 self.endpoint.write(SECOND, 0, &answer);
                 match self.endpoint.post_send(SECOND, ANSWER)? {
@@ -346,8 +397,10 @@ impl Inbound {
                 }
             }
             protocol::Heard::Joined(peer) => {
+                let agreed = self.protection.agree(End::Accepting, key, &requested, &nonce);
+                agreed.map_err(Broken::Protocol)?;
                 for _ in 0..DEPTH {
-                    let slot = self.endpoint.add_slot(HEADER + FRAME);
+                    let slot = self.endpoint.add_slot(LARGE);
                     self.unposted.push(slot);
                 }
                 self.listen()?;
@@ -393,8 +446,7 @@ impl Inbound {
     /// Sends the farewell to the other end.
     pub(super) fn say_farewell(&mut self, state: RankState) {
         if self.peer().is_some() && !self.closed {
-            self.endpoint.write(FAREWELL, 0, &frame::farewell(state));
-            self.farewell = matches!(self.endpoint.post_send(FAREWELL, FAREWELL_LEN), Ok(true));
+            self.farewell = post_farewell(&mut self.endpoint, &mut self.protection, state);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::connection::{Broken, Effect, Outbound};
 use super::error::{CallError, Refusals};
 use super::handles::{Completion, Connection, Network};
 use super::peers::{Peers, SILENCE};
-use super::{nonce, sockets};
+use super::{opening, sockets};
 use crate::link::{FrameMut, LinkError, Refused};
 use crate::protocol::challenge::{Greeting, Key};
 use crate::segment::{Cause, RankState};
@@ -21,6 +21,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The connections to peers.
 pub(super) struct Connector {
     key: Key,
+    /// Whether this rank encrypts what it sends.
+    encrypts: bool,
     interface: IpAddr,
     /// The longest silence of a peer's host.
     patience: Duration,
@@ -45,11 +47,13 @@ impl Connector {
     pub(super) fn new(
         addresses: Vec<Option<SocketAddr>>,
         key: Key,
+        encrypts: bool,
         interface: IpAddr,
         patience: Duration,
     ) -> Connector {
         Connector {
             key,
+            encrypts,
             interface,
             patience,
             outbound: addresses.iter().map(|_| None).collect(),
@@ -106,9 +110,12 @@ impl Connector {
         if self.refusals.get(&peer).is_some_and(|refusals| refusals.last.elapsed() < PAUSE) {
             return Err(Refused::WouldBlock);
         }
-        let nonce = nonce().map_err(|error| LinkError::Fabric(error.to_string()))?;
-        let greeting = Greeting::new(peers.rank, peer, nonce);
-        let made = Outbound::connect(network, address, greeting, &self.key)
+        let (protection, nonce) = opening(self.encrypts).map_err(LinkError::Fabric)?;
+        let greeting = match self.encrypts {
+            true => Greeting::encrypted(peers.rank, peer, nonce),
+            false => Greeting::new(peers.rank, peer, nonce),
+        };
+        let made = Outbound::connect(network, address, greeting, protection, &self.key)
             .map_err(|error| self.refuse(peer, error.with(peer), peers))?;
         self.refusals.remove(&peer);
         self.unsettled.insert(peer);
@@ -172,14 +179,15 @@ impl Connector {
         }
     }
 
-    /// Handles the end of an operation on the connection to a peer.
+    /// Handles the end of an operation on the connection to a peer. Returns an error for the rank
+    /// if the connection was encrypted and what came over it is none of the peer's messages.
     pub(super) fn handle_completion(
         &mut self,
         peer: u32,
         completion: Completion,
         peers: &mut Peers,
-    ) {
-        let Some(outbound) = &mut self.outbound[peer as usize] else { return };
+    ) -> Option<LinkError> {
+        let outbound = self.outbound[peer as usize].as_mut()?;
         match outbound.handle_completion(completion, &self.key) {
             Ok(Effect::Joined(_)) => {
                 self.unsettled.remove(&peer);
@@ -189,8 +197,14 @@ impl Connector {
             Ok(Effect::Farewell(state)) => peers.part(peer, state),
             Ok(_) if outbound.is_waiting() => self.pump(peer, peers),
             Ok(_) => {}
-            Err(why) => self.lose(peer, &why, peers),
+            Err(why) => {
+                self.lose(peer, &why, peers);
+                if let (Broken::Protocol(what), true) = (&why, self.encrypts) {
+                    return Some(peers.broken(peer, what));
+                }
+            }
         }
+        None
     }
 
     /// Room for a frame to a peer, if there is any. `answers_follow` is whether further answers may

@@ -552,6 +552,18 @@ impl Endpoint {
         unsafe { std::slice::from_raw_parts(slot.memory.as_ptr(), len) }
     }
 
+    /// The first `len` bytes of a slot, to be changed.
+    ///
+    /// # Panics
+    /// If the slot is posted, or shorter than `len`.
+    pub(super) fn bytes_mut(&mut self, slot: u8, len: usize) -> &mut [u8] {
+        let slot = &mut self.slots[usize::from(slot)];
+        assert!(!slot.posted && len <= slot.len, "the slot is in use, or shorter");
+        // SAFETY: initialized memory of at least that length. No operation uses it, and `&mut self`
+        // excludes other access.
+        unsafe { std::slice::from_raw_parts_mut(slot.memory.as_ptr(), len) }
+    }
+
     /// Writes into a slot, from offset `at` on.
     ///
     /// # Panics

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::connection::{Broken, Effect, Inbound};
 use super::handles::{Completion, Connection, Request};
-use super::nonce;
+use super::opening;
 use super::peers::Peers;
 use crate::link::{Consume, Frame, LinkError};
 use crate::protocol::challenge::{Greeting, Key};
@@ -23,6 +23,8 @@ const GUESTS: usize = 8;
 /// The connections from peers.
 pub(super) struct Inbox {
     key: Key,
+    /// Whether this rank encrypts, and accepts only peers that do so too.
+    pub encrypts: bool,
     /// By the number of the endpoint.
     inbound: HashMap<usize, Inbound>,
     arrived: VecDeque<Arrived>,
@@ -52,9 +54,9 @@ impl Consume for Read {
 }
 
 impl Inbox {
-    pub(super) fn new(key: Key) -> Inbox {
+    pub(super) fn new(key: Key, encrypts: bool) -> Inbox {
         let (inbound, arrived) = (HashMap::new(), VecDeque::new());
-        Inbox { key, inbound, arrived, current: None, drops: 0, read: Read }
+        Inbox { key, encrypts, inbound, arrived, current: None, drops: 0, read: Read }
     }
 
     /// Decides on a request for a connection.
@@ -68,12 +70,15 @@ impl Inbox {
             Ok(greeting) => greeting,
             Err(why) => return self.drop_one(&why, peers),
         };
-        match Inbound::accept(request, greeting) {
+        let accepted = opening(self.encrypts).and_then(|own| {
+            Inbound::accept(request, greeting, own).map_err(|error| error.to_string())
+        });
+        match accepted {
             Ok(inbound) => {
                 self.inbound.insert(inbound.endpoint.number(), inbound);
                 self.limit_guests(greeting.from, peers);
             }
-            Err(error) => self.drop_one(&error.to_string(), peers),
+            Err(why) => self.drop_one(&why, peers),
         }
     }
 
@@ -96,6 +101,13 @@ impl Inbox {
     fn requested(&self, words: &[u8], peers: &Peers) -> Result<Greeting, String> {
         let greeting = self.key.requested(words)?;
         peers.expect(&greeting)?;
+        if greeting.encrypts != self.encrypts {
+            let from = greeting.from;
+            return Err(match self.encrypts {
+                true => format!("rank {from} doesn't encrypt its messages, and this rank does"),
+                false => format!("rank {from} encrypts its messages, and this rank doesn't"),
+            });
+        }
         match self.inbound.values().any(|inbound| inbound.greeting == greeting) {
             true => Err(format!("a repeated request from rank {}", greeting.from)),
             false => Ok(greeting),
@@ -112,10 +124,8 @@ impl Inbox {
         let endpoint = completion.endpoint();
         let inbound = self.inbound.get_mut(&endpoint).filter(|inbound| !inbound.closed);
         let Some(inbound) = inbound else { return };
-        let heard = inbound.handle_completion(completion, &self.key, |greeting| {
-            peers.expect(greeting)?;
-            nonce().map_err(|error| error.to_string())
-        });
+        let heard =
+            inbound.handle_completion(completion, &self.key, |greeting| peers.expect(greeting));
         match heard {
             Ok(Effect::Nothing) => {}
             Ok(Effect::Joined(peer)) => {
@@ -162,11 +172,19 @@ impl Inbox {
             return self.drop_one(&why.to_string(), peers);
         };
         if let Broken::Protocol(what) = why {
-            let what = what.clone();
-            self.arrived.push_back(Arrived::Trouble(LinkError::Corrupt { peer, what }));
+            let error = match self.encrypts {
+                true => peers.broken(peer, what),
+                false => LinkError::Corrupt { peer, what: what.clone() },
+            };
+            self.report(error);
         }
         peers.lose(peer, why);
         self.retire(number);
+    }
+
+    /// Lets the rank read an error after the frames that have arrived.
+    pub(super) fn report(&mut self, error: LinkError) {
+        self.arrived.push_back(Arrived::Trouble(error));
     }
 
     /// Closes the chosen connections. Those with unread frames are removed once these are read.

@@ -20,7 +20,7 @@ use super::place::{Place, Ports};
 use super::rma::RmaEndpoint;
 use super::sockets::{self, Ends};
 use super::watcher::Watcher;
-use super::{FabricLink, OpenError, nonce};
+use super::{FabricLink, OpenError, opening};
 use crate::protocol::challenge::{self, Key};
 use crate::segment::Segment;
 
@@ -42,6 +42,7 @@ pub struct Listener {
     patience: Duration,
     /// The endpoint through which peers access memory of this rank.
     rma: Option<RmaEndpoint>,
+    encrypts: bool,
 }
 
 /// The most descriptors for a peer on another host: a connection for each direction, and one for
@@ -87,7 +88,7 @@ impl Listener {
         let (library, place) = (Library::get()?, place.into());
         let listen = |address| Network::listen(library, provider, address);
         let (address, network) = at_free_port(place, patience, listen)?;
-        Ok(Listener { network, address, ports: place.ports, patience, rma: None })
+        Ok(Listener { network, address, ports: place.ports, patience, rma: None, encrypts: false })
     }
 
     /// The address at which this rank listens, to be given to its peers.
@@ -96,7 +97,8 @@ impl Listener {
     }
 
     /// Enables RMA between this rank and its peers, at another port of the same place. Returns the
-    /// address at which peers access this rank's memory.
+    /// address at which peers access this rank's memory. A rank that [encrypts](Listener::encrypt)
+    /// can't have it.
     ///
     /// # Errors
     /// All ports of the range are in use. The provider offers no endpoints for RMA, or requires a
@@ -108,6 +110,12 @@ impl Listener {
         let (address, rma) = at_free_port(place, self.patience, open)?;
         self.rma = Some(rma);
         Ok(address)
+    }
+
+    /// Encrypts all messages between this rank and its peers, which must all do so. RMA can't be
+    /// encrypted, so its endpoint is closed.
+    pub fn encrypt(&mut self) {
+        (self.rma, self.encrypts) = (None, true);
     }
 
     /// The link of the rank to which `segment` belongs.
@@ -126,9 +134,9 @@ impl Listener {
         memories: &[Option<SocketAddr>],
         secret: &[u8],
     ) -> Result<FabricLink, OpenError> {
-        let Listener { network, address, patience, rma, .. } = self;
+        let Listener { network, address, patience, rma, encrypts, .. } = self;
         let rank = segment.rank().ok_or(crate::segment::SegmentError::NotARank)?;
-        let rma = rma.map(|mut rma| {
+        let rma = rma.filter(|_| !encrypts).map(|mut rma| {
             rma.meet(memories, patience);
             Arc::new(rma)
         });
@@ -142,7 +150,7 @@ impl Listener {
         let watcher = watcher.map_err(system)?;
         // In a static program the first random number opens a file, which then stays open. Later
         // there may be no descriptor for it.
-        nonce().map_err(|error| system(io::Error::other(error.to_string())))?;
+        opening(encrypts).map_err(|error| system(io::Error::other(error)))?;
         let own = [address].into_iter().chain(rma.as_ref().map(|rma| rma.address()));
         let peers = addresses.iter().chain(memories).flatten().copied();
         let memory = rma.as_ref().map(|rma| Door { address: rma.address(), request: RMA_REQUEST });
@@ -157,9 +165,14 @@ impl Listener {
             _keeper: keeper,
             network,
             rma,
-            peers: Peers::new(rank, segment, addresses.len()),
-            connector: Connector::new(addresses, key.clone(), address.ip(), patience),
-            inbox: Inbox::new(key),
+            peers: Peers::new(
+                rank,
+                segment,
+                address.ip(),
+                addresses.iter().map(|of| of.map(|address| address.ip())).collect(),
+            ),
+            connector: Connector::new(addresses, key.clone(), encrypts, address.ip(), patience),
+            inbox: Inbox::new(key, encrypts),
             ended: Vec::new(),
             polls: 0,
             looks: 0,

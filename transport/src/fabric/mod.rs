@@ -28,7 +28,10 @@
 //! **Memory.** Ranks of like architecture access each other's memory through a separate endpoint,
 //! in `rma`, which carries nothing else.
 //!
-//! Left out: encryption. Before this module accepts a request, libfabric itself reads from any
+//! **Encryption.** If the job asks for it, each message is encrypted where it was written, right
+//! before it is sent, and decrypted where it was received (see [`crate::protocol::session`]). The
+//! separate endpoint for memory can't be encrypted, so such a job doesn't open it. libfabric's own
+//! headers stay readable. Before this module accepts a request, libfabric itself reads from any
 //! sender a header and up to 256 bytes after it, and nothing more.
 
 mod connection;
@@ -61,6 +64,7 @@ use thiserror::Error;
 
 use crate::link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
 use crate::protocol::challenge::Nonce;
+use crate::protocol::session::Protection;
 use crate::rdma::Rdma;
 use crate::segment::RankState;
 use connection::Broken;
@@ -99,6 +103,9 @@ const LOOKS: u32 = 16;
 
 /// The most strangers' connections that one poll accepts.
 const STRANGERS: u32 = 32;
+
+/// The end of an encrypted connection whose peer is lost.
+const SILENT: &str = "its other end sent no farewell, and no launcher says what became of the peer";
 
 /// The longest time that the link of a dying rank waits without progress for its peers to take its
 /// frames.
@@ -244,7 +251,12 @@ impl FabricLink {
             // While the program computed, the last frames of silent peers may have arrived. An
             // error is repeated by the next poll.
             while self.take_completions().unwrap_or(false) {}
-            self.peers.mark_lost();
+            for peer in self.peers.mark_lost() {
+                if self.inbox.encrypts {
+                    let error = self.peers.broken(peer, SILENT);
+                    self.inbox.report(error);
+                }
+            }
         }
         Ok(())
     }
@@ -268,7 +280,10 @@ impl FabricLink {
         self.operations += ended.len() as u64;
         for completion in ended.drain(..) {
             match self.connector.owner(completion.endpoint()) {
-                Some(peer) => self.connector.handle_completion(peer, completion, &mut self.peers),
+                Some(peer) => {
+                    let error = self.connector.handle_completion(peer, completion, &mut self.peers);
+                    error.into_iter().for_each(|error| self.inbox.report(error));
+                }
                 None => self.inbox.handle_completion(completion, &mut self.peers),
             }
         }
@@ -360,10 +375,14 @@ impl FabricLink {
     }
 }
 
-fn nonce() -> Result<Nonce, getrandom::Error> {
+/// The protection of one end of a new connection, and the end's nonce for the challenge.
+fn opening(encrypts: bool) -> Result<(Protection, Nonce), String> {
+    if encrypts {
+        return Protection::encrypted();
+    }
     let mut nonce = Nonce::default();
-    getrandom::fill(&mut nonce)?;
-    Ok(nonce)
+    getrandom::fill(&mut nonce).map_err(|error| error.to_string())?;
+    Ok((Protection::Plain, nonce))
 }
 
 impl Link for FabricLink {

@@ -2,9 +2,11 @@
 //! knowledge.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use super::connection::Broken;
+use crate::link::LinkError;
 use crate::protocol::challenge::Greeting;
 use crate::segment::{Cause, RankState, Segment};
 
@@ -20,6 +22,9 @@ pub(super) struct Peers {
     all: Vec<PeerState>,
     /// The peers whose connections ended without a farewell, with the time.
     silent: HashMap<u32, Instant>,
+    /// This host's address, and those of the peers' hosts, by rank.
+    host: IpAddr,
+    hosts: Vec<Option<IpAddr>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -33,8 +38,27 @@ struct PeerState {
 }
 
 impl Peers {
-    pub(super) fn new(rank: u32, segment: Segment, size: usize) -> Peers {
-        Peers { rank, segment, all: vec![PeerState::default(); size], silent: HashMap::new() }
+    pub(super) fn new(
+        rank: u32,
+        segment: Segment,
+        host: IpAddr,
+        hosts: Vec<Option<IpAddr>>,
+    ) -> Peers {
+        let all = vec![PeerState::default(); hosts.len()];
+        Peers { rank, segment, all, silent: HashMap::new(), host, hosts }
+    }
+
+    /// The error of an encrypted connection with a peer that has ended otherwise than by a
+    /// farewell. It names both hosts, between which someone may change what travels.
+    pub(super) fn broken(&self, peer: u32, why: &str) -> LinkError {
+        let host = self.hosts.get(peer as usize).copied().flatten();
+        let host = host.map_or_else(|| "an unknown host".to_owned(), |host| format!("host {host}"));
+        let (own, rank) = (self.host, self.rank);
+        let why = format!(
+            "the encrypted connection between rank {peer} on {host} and rank {rank} on host {own} \
+             has ended: {why}"
+        );
+        LinkError::Connection { peer, why }
     }
 
     pub(super) fn size(&self) -> u32 {
@@ -123,17 +147,20 @@ impl Peers {
     }
 
     /// Marks peers as lost if they have been silent for too long and the job doesn't know that they
-    /// are gone.
-    pub(super) fn mark_lost(&mut self) {
+    /// are gone. Returns these.
+    pub(super) fn mark_lost(&mut self) -> Vec<u32> {
         let Self { rank, segment, silent, .. } = self;
+        let mut lost = Vec::new();
         silent.retain(|&peer, since| {
             let is_lost = is_overdue(since);
             if is_lost && !segment.rank_state(peer).is_gone() {
                 tracing::warn!(rank, peer, "lost a peer");
                 segment.mark(peer, RankState::Dead(Cause::Lost));
+                lost.push(peer);
             }
             !is_lost
         });
+        lost
     }
 }
 

@@ -12,6 +12,9 @@ use super::handles::Endpoint;
 use super::listener::at_free_port;
 use super::peers::SILENCE;
 use super::*;
+
+mod encrypted;
+
 use crate::protocol::challenge::{Greeting, Key, REQUEST};
 use crate::segment::{Cause, Segment};
 
@@ -92,7 +95,7 @@ fn a_guest_that_claims_a_rank_does_not_delay_that_ranks_farewell() {
     let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
     let (to, key) = (left.connector.address(0).unwrap(), Key::new(SECRET));
     let greeting = Greeting::new(1, 0, Nonce::default());
-    let mut stranger = Outbound::connect(&network, to, greeting, &key).unwrap();
+    let mut stranger = Outbound::connect(&network, to, greeting, Protection::Plain, &key).unwrap();
     // The stranger receives the answer, and sends nothing more.
     let mut answers = Vec::new();
     wait(|| {

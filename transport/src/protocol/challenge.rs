@@ -3,7 +3,7 @@
 //! ```text
 //!    connecting rank                      accepting rank
 //!    request {greeting, mac of ("requests", greeting)} ──►   before there is a connection
-//!    greeting {version, from, to, a} ──►
+//!    greeting {version, encrypts, from, to, a} ──►
 //!                                    ◄──  answer {b, mac of ("accepts", greeting, b)}
 //!    seal {mac of ("connects", greeting, b)} ──►
 //!    frames ──►
@@ -20,20 +20,21 @@
 //!   whose bytes the provider would read by itself. An eavesdropper may replay a request, but can't
 //!   pass the challenge that follows.
 //!
-//! These are pure functions: the caller provides the nonces. Nothing is encrypted.
+//! These are pure functions: the caller provides the nonces. If the job's messages are
+//! [encrypted](super::session), the greeting says so, and the nonces are public keys.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
 const MAGIC: [u8; 8] = *b"LONGSHOR";
-const VERSION: u32 = 3;
+const VERSION: u16 = 3;
 /// Bytes of a nonce.
 pub const NONCE: usize = 32;
 const MAC: usize = 32;
 
 /// Bytes of a greeting.
-pub const GREETING: usize = 8 + 4 + 4 + 4 + NONCE;
+pub const GREETING: usize = 8 + 2 + 2 + 4 + 4 + NONCE;
 /// Bytes of a request.
 pub const REQUEST: usize = GREETING + MAC;
 /// Bytes of an answer.
@@ -58,20 +59,33 @@ pub struct Greeting {
     pub from: u32,
     /// The rank that the sender expects at the other end.
     pub to: u32,
+    /// Whether the sender encrypts all later messages, and expects encrypted ones.
+    pub encrypts: bool,
     nonce: Nonce,
 }
 
 impl Greeting {
-    /// A greeting from rank `from` to rank `to`.
+    /// A greeting from rank `from` to rank `to`, before messages that aren't encrypted.
     pub fn new(from: u32, to: u32, nonce: Nonce) -> Greeting {
-        Greeting { from, to, nonce }
+        Greeting { from, to, encrypts: false, nonce }
+    }
+
+    /// A greeting before messages that are [encrypted](super::session). The nonce is a public key.
+    pub fn encrypted(from: u32, to: u32, nonce: Nonce) -> Greeting {
+        Greeting { from, to, encrypts: true, nonce }
+    }
+
+    /// The connecting rank's nonce.
+    pub fn nonce(&self) -> &Nonce {
+        &self.nonce
     }
 
     /// The greeting as it travels.
     pub fn encode(&self) -> [u8; GREETING] {
         let mut bytes = [0; GREETING];
         bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[10..12].copy_from_slice(&u16::from(self.encrypts).to_le_bytes());
         bytes[12..16].copy_from_slice(&self.from.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.to.to_le_bytes());
         bytes[20..].copy_from_slice(&self.nonce);
@@ -90,12 +104,18 @@ impl Greeting {
         if bytes[..8] != MAGIC {
             return Err("a greeting that isn't Longshore's".to_owned());
         }
-        if word(8) != VERSION {
-            return Err(format!("version {} of the challenge, not {VERSION}", word(8)));
+        let version = u16::from_le_bytes([bytes[8], bytes[9]]);
+        if version != VERSION {
+            return Err(format!("version {version} of the challenge, not {VERSION}"));
         }
+        let encrypts = match u16::from_le_bytes([bytes[10], bytes[11]]) {
+            0 => false,
+            1 => true,
+            other => return Err(format!("an unknown protection of messages, {other}")),
+        };
         let mut nonce = [0; NONCE];
         nonce.copy_from_slice(&bytes[20..]);
-        Ok(Greeting { from: word(12), to: word(16), nonce })
+        Ok(Greeting { from: word(12), to: word(16), encrypts, nonce })
     }
 }
 
@@ -113,6 +133,11 @@ impl Key {
         mac.update(&greeting.encode());
         mac.update(nonce);
         mac
+    }
+
+    /// What binds the keys of a connection to the secret and to the challenge.
+    pub(super) fn salt(&self, greeting: &Greeting, nonce: &Nonce) -> Zeroizing<[u8; MAC]> {
+        Zeroizing::new(self.mac(b"encrypts", greeting, nonce).finalize().into_bytes().into())
     }
 
     /// The request of a connecting rank for a connection.
@@ -237,7 +262,9 @@ mod tests {
         for bit in 0..96 {
             let mut bytes = greeting.encode();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(Greeting::parse(&bytes).is_err(), "bit {bit}");
+            // One bit says that messages are encrypted. No request has a proof for another one.
+            let read = Greeting::parse(&bytes);
+            assert_eq!(read.is_ok_and(|read| read.encrypts), bit == 80, "bit {bit}");
         }
     }
 }
