@@ -32,6 +32,23 @@ wire() {
     ip -n "$2" link set wire up
 }
 
+# apart A B NEAR FAR: adds two hosts, 10.77.0.1 and 10.77.0.2, that aren't connected. Each is wired
+# to a namespace that has the other's address, NEAR to A and FAR to B. ci/proxy stands between them.
+apart() {
+    local host number=0 middle
+    for host in "$1" "$2"; do
+        middle=${*:3+number:1}
+        number=$((number + 1))
+        add_host "$host"
+        add_host "$middle"
+        ip link add wire netns "$host" type veth peer name wire netns "$middle"
+        ip -n "$host" address add "10.77.0.$number/24" dev wire
+        ip -n "$middle" address add "10.77.0.$((3 - number))/24" dev wire
+        ip -n "$host" link set wire up
+        ip -n "$middle" link set wire up
+    done
+}
+
 # switch NAME HOST...: adds hosts at one switch, with addresses from 10.77.1.1.
 switch() {
     local switch=$1 host number=0

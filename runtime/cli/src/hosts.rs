@@ -38,33 +38,50 @@ fn is_address(text: &str) -> bool {
     address.parse::<Ipv6Addr>().is_ok() && !zone.is_empty()
 }
 
+/// What a file of hosts says.
+#[derive(Debug, PartialEq, Eq)]
+pub struct HostFile {
+    /// The hosts, in the order of their first lines.
+    pub hosts: Vec<Host>,
+    /// Whether a line has the word `encrypt`: all that ranks send to other hosts is encrypted.
+    pub encrypt: bool,
+}
+
 /// Reads a file of hosts, in the formats of MPICH and of Open MPI: a line for each host, NAME,
-/// NAME:N or NAME slots=N, and comments after `#`. Further lines of a host add to its ranks.
+/// NAME:N or NAME slots=N, and comments after `#`. Further lines of a host add to its ranks. The
+/// word `encrypt` may follow in any line, and is for the whole job: its hosts share one network.
 ///
 /// # Errors
 /// The file can't be read, or a line is another one; the text names the line.
-pub fn file(path: &Path) -> Result<Vec<Host>, String> {
+pub fn file(path: &Path) -> Result<HostFile, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("can't read the hosts in {}: {error}", path.display()))?;
-    let hosts = parse(&text).map_err(|why| format!("{}: {why}", path.display()))?;
-    match hosts.is_empty() {
+    let read = parse(&text).map_err(|why| format!("{}: {why}", path.display()))?;
+    match read.hosts.is_empty() {
         true => Err(format!("{} has no host: give each a line", path.display())),
-        false => Ok(hosts),
+        false => Ok(read),
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Host>, String> {
+fn parse(text: &str) -> Result<HostFile, String> {
     let mut hosts: Vec<Host> = Vec::new();
+    let mut encrypt = false;
     for (number, line) in (1..).zip(text.lines()) {
         let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
         let Some(name) = words.next() else { continue };
         let of_line = |why: String| format!("line {number}: {why}");
         let mut next = host(name).map_err(of_line)?;
         for word in words {
+            if word == "encrypt" {
+                encrypt = true;
+                continue;
+            }
             let slots = word.strip_prefix("slots=").and_then(|slots| slots.parse().ok());
             let slots = slots.filter(|slots| *slots > 0 && *slots <= u32::MAX / 2);
             next.ranks = slots.ok_or_else(|| {
-                of_line(format!("'{word}' after the host: expected slots=N, a number of ranks"))
+                of_line(format!(
+                    "'{word}' after the host: expected slots=N, a number of ranks, or encrypt"
+                ))
             })?;
         }
         match hosts.iter_mut().find(|known| known.name == next.name) {
@@ -72,7 +89,7 @@ fn parse(text: &str) -> Result<Vec<Host>, String> {
             None => hosts.push(next),
         }
     }
-    Ok(hosts)
+    Ok(HostFile { hosts, encrypt })
 }
 
 #[cfg(test)]
@@ -126,11 +143,18 @@ mod tests {
     fn files_of_hosts_have_the_formats_of_other_launchers() {
         let text = "# two\na:2\n\nb slots=3 # more\nb\n[::1]:4\n";
         let hosts = [("a", 2), ("b", 4), ("::1", 4)];
-        let hosts = hosts.map(|(name, ranks)| Host { name: name.into(), ranks });
-        assert_eq!(parse(text).unwrap(), hosts);
+        let hosts = hosts.map(|(name, ranks)| Host { name: name.into(), ranks }).to_vec();
+        assert_eq!(parse(text), Ok(HostFile { hosts: hosts.clone(), encrypt: false }));
+        let encrypted = text.replace("slots=3", "encrypt slots=3");
+        assert_eq!(parse(&encrypted), Ok(HostFile { hosts, encrypt: true }));
         for (wrong, why) in [
             ("a\nb max_slots=4", "line 2: 'max_slots=4' after the host: expected slots=N"),
             ("a slots=0", "line 1: 'slots=0'"),
+            (
+                "a encrypt=on",
+                "line 1: 'encrypt=on' after the host: expected slots=N, a number of \
+                              ranks, or encrypt",
+            ),
             ("a:0", "line 1: expected NAME or NAME:N"),
         ] {
             let error = parse(wrong).unwrap_err();

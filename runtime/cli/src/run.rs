@@ -54,7 +54,8 @@ pub struct Arguments {
     /// 0,1 or 0-3,4-7. [default: core, or none where ranks are more than cores]
     #[arg(long, value_name = "core|numa|none|LIST")]
     bind: Option<launcher::Binding>,
-    /// Prints the host and the processors of each rank on standard error
+    /// Prints the host and the processors of each rank on standard error and, if there are several
+    /// hosts, where the rank listens for the others
     #[arg(short, long)]
     verbose: bool,
     /// Prefixes each line of output with its rank
@@ -91,6 +92,10 @@ pub struct Arguments {
     /// [default: LONGSHORE_FABRIC, or tcp]
     #[arg(long, value_name = "PROVIDER", value_parser = provider)]
     fabric: Option<String>,
+    /// Encrypts all that ranks send to other hosts; implies --route message between hosts. A line
+    /// of --hostfile with the word `encrypt` does so, too. [default: LONGSHORE_ENCRYPT, or off]
+    #[arg(long)]
+    encrypt: bool,
     /// Delays, reorders and splits operations as far as MPI allows, at random from SEED; implies
     /// --route message
     #[arg(long, value_name = "SEED", value_parser = seed)]
@@ -225,6 +230,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         on_death,
         route: routes,
         fabric,
+        mut encrypt,
         adversary,
         progress,
         check,
@@ -234,7 +240,9 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         mut first,
     } = arguments;
     if let Some(file) = hostfile {
-        hosts = hosts::file(&file).map_err(|why| usage(ErrorKind::ValueValidation, why))?;
+        let found = hosts::file(&file).map_err(|why| usage(ErrorKind::ValueValidation, why))?;
+        hosts = found.hosts;
+        encrypt |= found.encrypt;
     }
     let wraps = wrap.chunks_exact(2).map(|pair| wrapper(&pair[0], &pair[1]));
     let wraps = wraps.collect::<Result<_, _>>()?;
@@ -265,7 +273,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
         wraps,
         folder,
         placement: Placement { hosts, mapping, start, agent, binding },
-        settings: Settings { on_death, routes, adversary, progress, check, explain },
+        settings: Settings { on_death, routes, encrypt, adversary, progress, check, explain },
         output: Output { verbose, label, folder: output },
         recording: Recording { stats: stats.map(destination), trace },
         patience: Patience { timeout, watchdog, stacks: stacks.unwrap_or_default() },

@@ -37,6 +37,10 @@ pub const INTERFACE: &str = "LONGSHORE_INTERFACE";
 /// The lowest and the highest port at which this rank may listen for ranks on other hosts, as
 /// `5000:5099`. If absent: any port that the system finds free.
 pub const PORTS: &str = "LONGSHORE_PORTS";
+/// `on` or `off` (default), or 1 or 0: whether this rank encrypts all that it sends to other hosts,
+/// and accepts nothing else from them. All ranks must have the same value. `longshore run
+/// --encrypt` sets it.
+pub const ENCRYPT: &str = "LONGSHORE_ENCRYPT";
 /// The libfabric provider between hosts. If absent: `tcp`.
 pub const FABRIC: &str = "LONGSHORE_FABRIC";
 /// libfabric's file, by a path or by a name on the system's search path. If absent:

@@ -94,6 +94,6 @@ impl Exchange {
 }
 
 /// The key of a rank's value. It contains the rank, because in PMI-1 all ranks share one key space.
-fn key(name: &str, rank: u32) -> String {
+pub(super) fn key(name: &str, rank: u32) -> String {
     format!("longshore-{name}-{rank}")
 }

@@ -39,6 +39,8 @@ pub use activity::Activity;
 pub use hosts::Hosts;
 pub use language::{Language, language, speak};
 pub use network::Network;
+#[doc(hidden)]
+pub use network::listening;
 pub use secret::Secret;
 #[cfg(any(test, feature = "copies"))]
 #[doc(hidden)]
@@ -218,6 +220,11 @@ enum Switch {
     Off,
 }
 
+/// Whether the environment turns something on, if it says so.
+fn switch(name: &'static str) -> Result<Option<bool>, Error> {
+    Ok(optional::<Switch>(name, "on or off, or 1 or 0")?.map(|switch| switch == Switch::On))
+}
+
 /// How a rank carries out operations on windows, beside their routes.
 #[derive(Clone, Copy, Debug)]
 pub struct Ladder {
@@ -235,12 +242,11 @@ impl Default for Ladder {
 
 /// The environment's choice of how operations are carried out.
 pub fn ladder() -> Result<Ladder, Error> {
-    let switch = |name, default| {
-        let found = optional::<Switch>(name, "on or off, or 1 or 0")?;
-        Ok(found.map_or(default, |switch| switch == Switch::On))
-    };
     let Ladder { fast, explain } = Ladder::default();
-    Ok(Ladder { fast: switch(env::FAST, fast)?, explain: switch(env::EXPLAIN, explain)? })
+    Ok(Ladder {
+        fast: switch(env::FAST)?.unwrap_or(fast),
+        explain: switch(env::EXPLAIN)?.unwrap_or(explain),
+    })
 }
 
 /// The log level for standard error from the environment, if it is set.
@@ -325,9 +331,14 @@ impl Environment {
         // Memory is accessed over the network only if operations may take routes other than
         // messages. The adversary and the checks work on messages only.
         let accesses = routes == Routes::Best && check == Checking::Off && adversary()?.is_none();
+        let ports = match switch(env::ENCRYPT)?.unwrap_or_default() {
+            true => network::Kind::Encrypted,
+            false if accesses => network::Kind::Memory,
+            false => network::Kind::Frames,
+        };
         let network = match hosts.is_one() {
             true => None,
-            false => Some(Network::meet(rank, &hosts, accesses, &mut launcher)?),
+            false => Some(Network::meet(rank, &hosts, ports, &mut launcher)?),
         };
         Ok(Some(Environment {
             hosts,

@@ -19,7 +19,8 @@ use nix::sys::socket::SockaddrStorage;
 use shipable::Architecture;
 
 use super::Error;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, key};
+use super::pmi::word;
 use crate::endpoint::{self, Endpoint};
 use crate::hosts::Hosts;
 use crate::{env, optional, text};
@@ -52,18 +53,34 @@ pub struct Network {
     addresses: Vec<Option<Addresses>>,
 }
 
-/// The addresses of a rank: `10.0.0.1:4711`, or `10.0.0.1:4711/4712` with a port for its
-/// memory.
+/// What a rank offers to peers on other hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Frames, as they are.
+    Frames,
+    /// Also accesses to its memory.
+    Memory,
+    /// Encrypted frames, and nothing else.
+    Encrypted,
+}
+
+/// The addresses of a rank: `10.0.0.1:4711`, or `10.0.0.1:4711/4712` with a port for its memory.
+/// `10.0.0.1:4711/encrypted` is that of a rank that encrypts its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Addresses {
     frames: SocketAddr,
     /// The port on the same interface for accesses to the rank's memory, if it allows them.
     memory: Option<u16>,
+    encrypts: bool,
 }
+
+/// Stands for the port for memory at a rank that encrypts its frames.
+const ENCRYPTED: &str = "encrypted";
 
 impl fmt::Display for Addresses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.memory {
+            _ if self.encrypts => write!(f, "{}/{ENCRYPTED}", self.frames),
             Some(port) => write!(f, "{}/{port}", self.frames),
             None => self.frames.fmt(f),
         }
@@ -74,12 +91,50 @@ impl FromStr for Addresses {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Addresses, ()> {
-        let (frames, memory) = match text.split_once('/') {
-            Some((frames, port)) => (frames, Some(port.parse().map_err(|_| ())?)),
-            None => (text, None),
+        let (frames, memory, encrypts) = match text.split_once('/') {
+            Some((frames, ENCRYPTED)) => (frames, None, true),
+            Some((frames, port)) => (frames, Some(port.parse().map_err(|_| ())?), false),
+            None => (text, None, false),
         };
-        Ok(Addresses { frames: frames.parse().map_err(|_| ())?, memory })
+        Ok(Addresses { frames: frames.parse().map_err(|_| ())?, memory, encrypts })
     }
+}
+
+/// Where a rank listens for ranks on other hosts, in words, if `line` is the line of PMI-1 by which
+/// the rank publishes it. A launcher that serves PMI-1 can show it to the user by that.
+#[doc(hidden)]
+pub fn listening(rank: u32, line: &str) -> Option<String> {
+    if word(line, "cmd") != Some("put") || word(line, "key") != Some(&key(ADDRESS, rank)) {
+        return None;
+    }
+    let Addresses { frames, memory, encrypts } = word(line, "value")?.parse().ok()?;
+    let (host, port) = (frames.ip(), frames.port());
+    Some(match memory {
+        _ if encrypts => format!("listens on {host} at port {port}, for encrypted messages"),
+        Some(memory) => {
+            format!("listens on {host} at ports {port} for messages and {memory} for memory")
+        }
+        None => format!("listens on {host} at port {port} for messages"),
+    })
+}
+
+/// Checks that all ranks on other hosts encrypt if this one does, and that none does otherwise.
+///
+/// # Errors
+/// Names a rank of each kind, with their hosts.
+fn agree(rank: u32, own: &Addresses, all: &[Option<Addresses>]) -> Result<(), Error> {
+    let known = (0..).zip(all).filter_map(|(peer, of)| Some((peer, of.as_ref()?)));
+    let mut unlike = known.filter(|(_, of)| of.encrypts != own.encrypts);
+    let Some((peer, of)) = unlike.next() else { return Ok(()) };
+    let [(does, there), (not, here)] = match own.encrypts {
+        true => [(rank, own), (peer, of)],
+        false => [(peer, of), (rank, own)],
+    };
+    let (there, here, name) = (there.frames.ip(), here.frames.ip(), env::ENCRYPT);
+    Err(Error::Network(format!(
+        "rank {does} on host {there} encrypts what it sends to other hosts, and rank {not} on host \
+         {here} doesn't: give all ranks {name}=on, or none. longshore run --encrypt does so"
+    )))
 }
 
 /// Reads the addresses of the ranks on other hosts, after every rank has published its own.
@@ -176,8 +231,8 @@ fn cannot_listen(rank: u32, hosts: &Hosts, error: OpenError) -> Error {
     match error {
         OpenError::Library(source) => no_library(rank, hosts, source),
         error @ OpenError::InUse { ports: Some(_), .. } => Error::Network(format!(
-            "{error}. Each rank needs two ports, or one with --route message, and this host has \
-             {own} of the job's ranks: set more in {}",
+            "{error}. Each rank needs two ports, or one with --route message or --encrypt, and this host \
+             has {own} of the job's ranks: set more in {}",
             env::PORTS
         )),
         error => Error::Network(error.to_string()),
@@ -202,11 +257,14 @@ impl Network {
     /// Listens, publishes the addresses of this rank, and reads those of all others.
     /// Collective.
     ///
-    /// Without `accesses`, the rank opens no port for accesses to its memory.
+    /// Only for [`Kind::Memory`] does the rank open a port for accesses to its memory.
+    ///
+    /// # Errors
+    /// The rank can't listen, or some ranks encrypt their frames and others don't.
     pub(crate) fn meet(
         rank: u32,
         hosts: &Hosts,
-        accesses: bool,
+        kind: Kind,
         launcher: &mut Exchange,
     ) -> Result<Network, Error> {
         let provider = text(env::FABRIC).unwrap_or_else(|| PROVIDER.to_owned());
@@ -218,14 +276,19 @@ impl Network {
         let place = Place { interface, ports };
         let refused = |error| cannot_listen(rank, hosts, error);
         let mut listener = Listener::open(&provider, place, patience).map_err(refused)?;
-        let memory = match accesses {
-            true => memory(&mut listener, &provider).map_err(refused)?,
-            false => None,
+        let memory = match kind {
+            Kind::Memory => memory(&mut listener, &provider).map_err(refused)?,
+            Kind::Frames | Kind::Encrypted => None,
         };
-        let own = Addresses { frames: listener.address(), memory };
+        let encrypts = kind == Kind::Encrypted;
+        if encrypts {
+            listener.encrypt();
+        }
+        let own = Addresses { frames: listener.address(), memory, encrypts };
         launcher.publish(ADDRESS, &own.to_string()).map_err(Error::Launcher)?;
         launcher.barrier().map_err(Error::Launcher)?;
         let addresses = gather(rank, hosts, launcher).map_err(Error::Launcher)?;
+        agree(rank, &own, &addresses)?;
         tracing::debug!(rank, provider, addresses = %own, "listens for ranks on other hosts");
         Ok(Network { listener, addresses })
     }
@@ -243,7 +306,7 @@ impl Network {
         let (rank, size) = (near.rank(), near.size());
         let frames = addresses.iter().map(|of| of.map(|of| of.frames)).collect();
         let memory = |of: &Option<Addresses>| {
-            let Addresses { mut frames, memory } = (*of)?;
+            let Addresses { mut frames, memory, .. } = (*of)?;
             frames.set_port(memory?);
             Some(frames)
         };
@@ -326,19 +389,55 @@ mod tests {
 
     #[test]
     fn addresses_are_read_as_written() {
-        for text in ["10.1.2.3:4", "10.1.2.3:4/5", "[fe80::1%2]:4/5"] {
+        for text in ["10.1.2.3:4", "10.1.2.3:4/5", "[fe80::1%2]:4/5", "10.1.2.3:4/encrypted"] {
             assert_eq!(text.parse::<Addresses>().map(|read| read.to_string()), Ok(text.into()));
         }
-        for wrong in ["", "10.1.2.3", "10.1.2.3:4/", "10.1.2.3:4/70000", "/5"] {
+        for wrong in ["", "10.1.2.3", "10.1.2.3:4/", "10.1.2.3:4/70000", "/5", "10.1.2.3:4/encrypt"]
+        {
             assert_eq!(wrong.parse::<Addresses>(), Err(()), "{wrong}");
         }
     }
 
     #[test]
     fn the_longest_address_has_at_most_the_bytes_that_are_counted() {
-        let longest = "[1111:2222:3333:4444:5555:6666:7777:8888%4294967295]:65535/65535";
+        let longest = "[1111:2222:3333:4444:5555:6666:7777:8888%4294967295]:65535/encrypted";
         assert_eq!(longest.parse::<Addresses>().unwrap().to_string(), longest);
         assert!(longest.len() < ADDRESS_BYTES);
+    }
+
+    #[test]
+    fn a_launcher_can_say_where_a_rank_listens() {
+        let put = |value: &str| {
+            format!("cmd=put kvsname=longshore key=longshore-address-3 value={value}")
+        };
+        for (value, says) in [
+            ("10.1.2.3:4", "on 10.1.2.3 at port 4 for messages"),
+            ("10.1.2.3:4/5", "on 10.1.2.3 at ports 4 for messages and 5 for memory"),
+            ("[fd00::1]:4/encrypted", "on fd00::1 at port 4, for encrypted messages"),
+        ] {
+            assert_eq!(listening(3, &put(value)), Some(format!("listens {says}")));
+            assert_eq!(listening(2, &put(value)), None);
+        }
+        for other in ["-", "10.1.2.3"] {
+            assert_eq!(listening(3, &put(other)), None);
+        }
+        assert_eq!(listening(3, "cmd=get kvsname=longshore key=longshore-address-3"), None);
+    }
+
+    #[test]
+    fn ranks_that_encrypt_and_ranks_that_do_not_are_named() {
+        let read = |text: &str| text.parse::<Addresses>().unwrap();
+        let (plain, encrypted) = (read("10.0.0.1:5/6"), read("10.0.0.2:5/encrypted"));
+        let all = [None, Some(plain), None, Some(encrypted)];
+        for (rank, own) in [(0, plain), (2, encrypted)] {
+            assert!(agree(rank, &own, &[None, None, Some(own)]).is_ok());
+            let error = agree(rank, &own, &all).unwrap_err().to_string();
+            let (does, not) = if own == plain { (3, 0) } else { (2, 1) };
+            let does = format!("rank {does} on host 10.0.0.2 encrypts");
+            let not =
+                format!("rank {not} on host 10.0.0.1 doesn't: give all ranks {}", env::ENCRYPT);
+            assert!(error.contains(&does) && error.contains(&not), "{error}");
+        }
     }
 
     #[test]

@@ -76,6 +76,9 @@ pub struct Settings {
     /// Whether the ranks check for uses of windows that MPI leaves undefined. If `None`, the ranks'
     /// environment decides.
     pub check: Option<Checking>,
+    /// Whether ranks encrypt all that they send to other hosts. If not, the ranks' environment
+    /// decides.
+    pub encrypt: bool,
     /// Whether the ranks explain by which paths their operations reach windows. If not, the ranks'
     /// environment decides.
     pub explain: bool,

@@ -40,6 +40,9 @@ pub(super) fn orders(
     if let Some(check) = job.settings.check {
         set(env::CHECK, check.to_string());
     }
+    if job.settings.encrypt {
+        set(env::ENCRYPT, "on".to_owned());
+    }
     if job.settings.explain {
         set(env::EXPLAIN, "on".to_owned());
     }

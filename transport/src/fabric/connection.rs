@@ -235,6 +235,11 @@ impl Outbound {
         matches!(self.state, Connecting::Open(_))
     }
 
+    /// Whether the connection was never established.
+    pub(super) fn is_dialling(&self) -> bool {
+        matches!(self.state, Connecting::Dialling(_))
+    }
+
     /// Whether there are messages that are written and not posted.
     pub(super) fn is_waiting(&self) -> bool {
         !self.queue.is_empty()

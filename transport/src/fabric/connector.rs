@@ -21,8 +21,6 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The connections to peers.
 pub(super) struct Connector {
     key: Key,
-    /// Whether this rank encrypts what it sends.
-    encrypts: bool,
     interface: IpAddr,
     /// The longest silence of a peer's host.
     patience: Duration,
@@ -47,13 +45,11 @@ impl Connector {
     pub(super) fn new(
         addresses: Vec<Option<SocketAddr>>,
         key: Key,
-        encrypts: bool,
         interface: IpAddr,
         patience: Duration,
     ) -> Connector {
         Connector {
             key,
-            encrypts,
             interface,
             patience,
             outbound: addresses.iter().map(|_| None).collect(),
@@ -110,8 +106,8 @@ impl Connector {
         if self.refusals.get(&peer).is_some_and(|refusals| refusals.last.elapsed() < PAUSE) {
             return Err(Refused::WouldBlock);
         }
-        let (protection, nonce) = opening(self.encrypts).map_err(LinkError::Fabric)?;
-        let greeting = match self.encrypts {
+        let (protection, nonce) = opening(peers.encrypts).map_err(LinkError::Fabric)?;
+        let greeting = match peers.encrypts {
             true => Greeting::encrypted(peers.rank, peer, nonce),
             false => Greeting::new(peers.rank, peer, nonce),
         };
@@ -153,8 +149,12 @@ impl Connector {
     }
 
     pub(super) fn lose(&mut self, peer: u32, why: &Broken, peers: &mut Peers) {
-        if self.end(peer) {
-            peers.lose(peer, why);
+        let is_dialling =
+            self.outbound[peer as usize].as_ref().is_some_and(|out| out.is_dialling());
+        match self.end(peer) {
+            true if is_dialling => peers.fail_to_reach(peer, why),
+            true => peers.lose(peer, why),
+            false => {}
         }
     }
 
@@ -199,7 +199,7 @@ impl Connector {
             Ok(_) => {}
             Err(why) => {
                 self.lose(peer, &why, peers);
-                if let (Broken::Protocol(what), true) = (&why, self.encrypts) {
+                if let (Broken::Protocol(what), true) = (&why, peers.encrypts) {
                     return Some(peers.broken(peer, what));
                 }
             }

@@ -23,8 +23,6 @@ const GUESTS: usize = 8;
 /// The connections from peers.
 pub(super) struct Inbox {
     key: Key,
-    /// Whether this rank encrypts, and accepts only peers that do so too.
-    pub encrypts: bool,
     /// By the number of the endpoint.
     inbound: HashMap<usize, Inbound>,
     arrived: VecDeque<Arrived>,
@@ -54,9 +52,9 @@ impl Consume for Read {
 }
 
 impl Inbox {
-    pub(super) fn new(key: Key, encrypts: bool) -> Inbox {
+    pub(super) fn new(key: Key) -> Inbox {
         let (inbound, arrived) = (HashMap::new(), VecDeque::new());
-        Inbox { key, encrypts, inbound, arrived, current: None, drops: 0, read: Read }
+        Inbox { key, inbound, arrived, current: None, drops: 0, read: Read }
     }
 
     /// Decides on a request for a connection.
@@ -70,7 +68,7 @@ impl Inbox {
             Ok(greeting) => greeting,
             Err(why) => return self.drop_one(&why, peers),
         };
-        let accepted = opening(self.encrypts).and_then(|own| {
+        let accepted = opening(peers.encrypts).and_then(|own| {
             Inbound::accept(request, greeting, own).map_err(|error| error.to_string())
         });
         match accepted {
@@ -101,9 +99,9 @@ impl Inbox {
     fn requested(&self, words: &[u8], peers: &Peers) -> Result<Greeting, String> {
         let greeting = self.key.requested(words)?;
         peers.expect(&greeting)?;
-        if greeting.encrypts != self.encrypts {
+        if greeting.encrypts != peers.encrypts {
             let from = greeting.from;
-            return Err(match self.encrypts {
+            return Err(match peers.encrypts {
                 true => format!("rank {from} doesn't encrypt its messages, and this rank does"),
                 false => format!("rank {from} encrypts its messages, and this rank doesn't"),
             });
@@ -172,7 +170,7 @@ impl Inbox {
             return self.drop_one(&why.to_string(), peers);
         };
         if let Broken::Protocol(what) = why {
-            let error = match self.encrypts {
+            let error = match peers.encrypts {
                 true => peers.broken(peer, what),
                 false => LinkError::Corrupt { peer, what: what.clone() },
             };

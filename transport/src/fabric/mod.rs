@@ -104,9 +104,6 @@ const LOOKS: u32 = 16;
 /// The most strangers' connections that one poll accepts.
 const STRANGERS: u32 = 32;
 
-/// The end of an encrypted connection whose peer is lost.
-const SILENT: &str = "its other end sent no farewell, and no launcher says what became of the peer";
-
 /// The longest time that the link of a dying rank waits without progress for its peers to take its
 /// frames.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -251,11 +248,8 @@ impl FabricLink {
             // While the program computed, the last frames of silent peers may have arrived. An
             // error is repeated by the next poll.
             while self.take_completions().unwrap_or(false) {}
-            for peer in self.peers.mark_lost() {
-                if self.inbox.encrypts {
-                    let error = self.peers.broken(peer, SILENT);
-                    self.inbox.report(error);
-                }
+            for error in self.peers.mark_lost() {
+                self.inbox.report(error);
             }
         }
         Ok(())

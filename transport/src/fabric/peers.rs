@@ -2,7 +2,7 @@
 //! knowledge.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use super::connection::Broken;
@@ -20,11 +20,23 @@ pub(super) struct Peers {
     pub segment: Segment,
     /// The state of each rank.
     all: Vec<PeerState>,
-    /// The peers whose connections ended without a farewell, with the time.
-    silent: HashMap<u32, Instant>,
-    /// This host's address, and those of the peers' hosts, by rank.
+    /// The peers whose connections ended without a farewell.
+    silent: HashMap<u32, Silence>,
+    /// This host's address, and the peers' addresses, by rank.
     host: IpAddr,
-    hosts: Vec<Option<IpAddr>>,
+    addresses: Vec<Option<SocketAddr>>,
+    /// Whether this rank and its peers encrypt their messages.
+    pub encrypts: bool,
+}
+
+/// The end of an encrypted connection whose peer is lost.
+const SILENT: &str = "its other end sent no farewell, and no launcher says what became of the peer";
+
+/// The silence of a peer.
+struct Silence {
+    since: Instant,
+    /// What the rank reports if the peer is lost, beside that.
+    report: Option<LinkError>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -42,16 +54,17 @@ impl Peers {
         rank: u32,
         segment: Segment,
         host: IpAddr,
-        hosts: Vec<Option<IpAddr>>,
+        addresses: Vec<Option<SocketAddr>>,
+        encrypts: bool,
     ) -> Peers {
-        let all = vec![PeerState::default(); hosts.len()];
-        Peers { rank, segment, all, silent: HashMap::new(), host, hosts }
+        let all = vec![PeerState::default(); addresses.len()];
+        Peers { rank, segment, all, silent: HashMap::new(), host, addresses, encrypts }
     }
 
     /// The error of an encrypted connection with a peer that has ended otherwise than by a
     /// farewell. It names both hosts, between which someone may change what travels.
     pub(super) fn broken(&self, peer: u32, why: &str) -> LinkError {
-        let host = self.hosts.get(peer as usize).copied().flatten();
+        let host = self.addresses[peer as usize].map(|address| address.ip());
         let host = host.map_or_else(|| "an unknown host".to_owned(), |host| format!("host {host}"));
         let (own, rank) = (self.host, self.rank);
         let why = format!(
@@ -59,6 +72,18 @@ impl Peers {
              has ended: {why}"
         );
         LinkError::Connection { peer, why }
+    }
+
+    /// The error of a peer to whose address no connection could be made.
+    fn unreachable(&self, peer: u32, why: &Broken) -> Option<LinkError> {
+        let address = self.addresses[peer as usize]?;
+        let (own, rank) = (self.host, self.rank);
+        let why = format!(
+            "rank {rank} on host {own} can't connect to it at {address}: {why}. If its host has \
+             chosen the wrong interface, name another in LONGSHORE_INTERFACE there; if a firewall \
+             stands between the hosts, let ports through and name them in LONGSHORE_PORTS"
+        );
+        Some(LinkError::Connection { peer, why })
     }
 
     pub(super) fn size(&self) -> u32 {
@@ -110,8 +135,8 @@ impl Peers {
     /// Restarts the silence of a peer: a frame arrived that it sent before one of its connections
     /// ended.
     pub(super) fn hear(&mut self, peer: u32) {
-        if let Some(since) = self.silent.get_mut(&peer) {
-            *since = Instant::now();
+        if let Some(silence) = self.silent.get_mut(&peer) {
+            silence.since = Instant::now();
         }
     }
 
@@ -123,17 +148,34 @@ impl Peers {
         }
     }
 
-    /// Records that a peer can't be reached any more, and that it sent no farewell.
+    /// Records that a connection with a peer has ended, and that the peer sent no farewell.
     pub(super) fn lose(&mut self, peer: u32, why: &Broken) {
+        let report = self.encrypts.then(|| self.broken(peer, SILENT));
+        self.end(peer, why, report);
+    }
+
+    /// Records that no connection to a peer could be made.
+    pub(super) fn fail_to_reach(&mut self, peer: u32, why: &Broken) {
+        let report = self.unreachable(peer, why);
+        self.end(peer, why, report);
+    }
+
+    fn end(&mut self, peer: u32, why: &Broken, report: Option<LinkError>) {
         if !self.is_gone(peer) {
             tracing::debug!(rank = self.rank, peer, %why, "a connection ended");
-            self.miss(peer);
+            let silence = self.silence(peer);
+            silence.report = silence.report.take().or(report);
         }
     }
 
     /// Begins the silence of a peer, unless it is silent already.
     pub(super) fn miss(&mut self, peer: u32) {
-        self.silent.entry(peer).or_insert_with(Instant::now);
+        self.silence(peer);
+    }
+
+    fn silence(&mut self, peer: u32) -> &mut Silence {
+        let begin = || Silence { since: Instant::now(), report: None };
+        self.silent.entry(peer).or_insert_with(begin)
     }
 
     /// Treats a peer as dead from now on. Returns `false` if it did so before.
@@ -147,23 +189,23 @@ impl Peers {
     }
 
     /// Marks peers as lost if they have been silent for too long and the job doesn't know that they
-    /// are gone. Returns these.
-    pub(super) fn mark_lost(&mut self) -> Vec<u32> {
+    /// are gone. Returns what is to be reported of them.
+    pub(super) fn mark_lost(&mut self) -> Vec<LinkError> {
         let Self { rank, segment, silent, .. } = self;
-        let mut lost = Vec::new();
-        silent.retain(|&peer, since| {
-            let is_lost = is_overdue(since);
+        let mut reports = Vec::new();
+        silent.retain(|&peer, silence| {
+            let is_lost = is_overdue(silence);
             if is_lost && !segment.rank_state(peer).is_gone() {
                 tracing::warn!(rank, peer, "lost a peer");
                 segment.mark(peer, RankState::Dead(Cause::Lost));
-                lost.push(peer);
+                reports.extend(silence.report.take());
             }
             !is_lost
         });
-        lost
+        reports
     }
 }
 
-fn is_overdue(since: &Instant) -> bool {
-    since.elapsed() > SILENCE
+fn is_overdue(silence: &Silence) -> bool {
+    silence.since.elapsed() > SILENCE
 }

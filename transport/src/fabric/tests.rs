@@ -317,6 +317,23 @@ fn a_connection_is_unsettled_until_it_is_established_or_ended() {
 }
 
 #[test]
+fn a_peer_that_cannot_be_reached_is_reported_with_its_address_and_the_settings() {
+    crate::needs_libfabric!();
+    let [mut left, mut right] = pair();
+    let address = right.connector.address(1).unwrap();
+    drop(right);
+    assert!(send(&mut left, 1, 8));
+    let error = wait(|| left.receive().err().map(|error| error.to_string()));
+    for part in [
+        &format!("rank 0 on host 127.0.0.1 can't connect to it at {address}: "),
+        "LONGSHORE_INTERFACE",
+        "LONGSHORE_PORTS",
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+#[test]
 fn connections_are_probed_again_after_libfabric_stopped_the_probes() {
     crate::needs_libfabric!();
     let patience = Duration::from_secs(1);

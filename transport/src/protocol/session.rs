@@ -11,13 +11,13 @@
 //! ```
 //!
 //! a and b are the nonces of the [challenge](super::challenge), whose MACs prove that both come
-//! from holders of the job's secret. Key pairs are made for one connection and dropped when its keys
-//! are known. So a recorded connection stays unreadable, even for a reader who learns the secret
-//! later.
+//! from holders of the job's secret. Key pairs are made for one connection and dropped when its
+//! keys are known. So a recorded connection stays unreadable, even for a reader who learns the
+//! secret later.
 //!
 //! Both ends count the messages of each direction. The count is the cipher's nonce and doesn't
 //! travel. So a message that was altered, repeated, left out or moved doesn't open, nor does one of
-//! another connection. After [`MESSAGES`] messages both ends replace the key of the direction, as
+//! another connection. After 65,536 messages both ends replace the key of the direction, as
 //! Noise's Rekey does, and the count begins again. So no nonce is used twice with a key.
 //!
 //! The lengths and times of messages stay visible. So do the greetings, with the numbers of the two
@@ -36,8 +36,8 @@ use super::challenge::{Greeting, Key, Nonce};
 /// Bytes after an encrypted message, by which its receiver notices changes.
 pub const TAG: usize = 16;
 
-/// The messages of one key. If all are of the longest frames, they have 2^30 of the cipher's blocks.
-/// TLS 1.3 replaces such keys after 2^34 blocks (RFC 8446, section 5.5).
+/// The messages of one key. If all are of the longest frames, they have 2^30 of the cipher's
+/// blocks. TLS 1.3 replaces such keys after 2^34 blocks (RFC 8446, section 5.5).
 const MESSAGES: u64 = 1 << 16;
 
 /// The number with which the next key is made. No message has it.
@@ -345,18 +345,25 @@ mod tests {
     #[test]
     fn keys_are_replaced_and_no_number_is_used_twice() {
         let [mut left, mut right] = pair();
-        let first = sealed(&mut left, &[0; 8]);
-        assert!(opened(&mut right, first.clone()).is_ok());
-        for _ in 1..2 * MESSAGES {
-            let travels = sealed(&mut left, &[0; 8]);
-            assert_ne!(travels, first);
-            assert!(opened(&mut right, travels).is_ok());
+        let mut seen = Vec::new();
+        let mut pass = |left: &mut Protection, right: &mut Protection| {
+            let travels = sealed(left, &[0; 8]);
+            assert!(!seen.contains(&travels), "a number was used twice with a key");
+            seen.push(travels.clone());
+            assert!(opened(right, travels).is_ok());
+            let Protection::Encrypted(session) = left else { panic!("{left:?}") };
+            session.sent.count
+        };
+        let counts: Vec<_> = (0..3).map(|_| pass(&mut left, &mut right)).collect();
+        assert_eq!(counts, [1, 2, 3]);
+        for _ in 0..3 {
+            for end in [&mut left, &mut right] {
+                let Protection::Encrypted(session) = end else { panic!("{end:?}") };
+                (session.sent.count, session.received.count) = (MESSAGES - 2, MESSAGES - 2);
+            }
+            let counts: Vec<_> = (0..4).map(|_| pass(&mut left, &mut right)).collect();
+            assert_eq!(counts, [MESSAGES - 1, MESSAGES, 1, 2]);
         }
-        let Protection::Encrypted(session) = &left else { panic!("{left:?}") };
-        assert_eq!(session.sent.count, MESSAGES);
-        let next = sealed(&mut left, &[0; 8]);
-        assert_ne!(next, first);
-        assert!(opened(&mut right, next).is_ok());
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub fn all() -> Vec<Setting> {
         (env::INTERFACE, None, "the first that isn't the loopback or a bridge".to_owned()),
         (env::PORTS, None, "any".to_owned()),
         (env::PMIX_LIBRARY, None, "the launcher's, or the system's".to_owned()),
+        (env::ENCRYPT, Some("--encrypt"), "off".to_owned()),
         (env::FABRIC, Some("--fabric"), "tcp".to_owned()),
         (env::LIBFABRIC, None, "libfabric.so.1, of the system".to_owned()),
         (env::LOG, None, "off".to_owned()),

@@ -585,3 +585,38 @@ fn a_stopped_agent_does_not_delay_the_end_of_the_job() {
     );
     assert_eq!(run.finish().status, 137);
 }
+
+/// The host file, the option and the variable have one effect. Ranks have to agree on it.
+#[test]
+fn ranks_encrypt_when_they_are_asked_to() {
+    longshore_transport::needs_libfabric!();
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("encrypted-hosts");
+    fs::write(&file, "1 encrypt\n2 slots=2\n").unwrap();
+    let there = ["--start", "env -i nice -n", "-v", "-n", "3", "-x", "LONGSHORE_INTERFACE=lo"];
+    let job = |hosts: [&str; 2], options: &[&str]| {
+        let options = [&hosts[..], &there, options].concat();
+        run(&[options.into_iter().map(str::to_owned).collect(), role("beside")].concat())
+    };
+    let (hosts, file) = (["--host", "1:1,2:2"], ["--hostfile", file.to_str().unwrap()]);
+    for (hosts, options) in
+        [(hosts, &["--encrypt"][..]), (hosts, &["-x", "LONGSHORE_ENCRYPT=on"]), (file, &[])]
+    {
+        let done = job(hosts, options);
+        assert_eq!(done.status, 0, "{options:?}: {}", done.stderr);
+        for part in ["rank 0 on host 1 listens on 127.0.0.1 at port ", ", for encrypted messages"] {
+            assert!(done.stderr.contains(part), "{options:?}: {part}: {}", done.stderr);
+        }
+    }
+    let plain = job(hosts, &[]);
+    assert_eq!(plain.status, 0, "{}", plain.stderr);
+    assert!(!plain.stderr.contains("encrypted"), "{}", plain.stderr);
+    let wrong = job(hosts, &["-x", "LONGSHORE_ENCRYPT=yes"]);
+    assert!(wrong.status != 0 && wrong.stderr.contains("expected on or off"), "{}", wrong.stderr);
+    let differ = "[ $PMI_RANK = 0 ] || export LONGSHORE_ENCRYPT=on; exec \"$@\"";
+    let wrap = ["--wrap", "all", &format!("sh -c '{differ}' wrap")];
+    let refused = job(hosts, &wrap);
+    assert_ne!(refused.status, 0);
+    let why = "on host 127.0.0.1 encrypts what it sends to other hosts, and rank ";
+    assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    assert!(refused.stderr.contains("give all ranks LONGSHORE_ENCRYPT=on"), "{}", refused.stderr);
+}

@@ -250,6 +250,11 @@ impl Supervisor<'_> {
                 self.ranks[rank as usize].stderr.take(&bytes, &mut self.queue);
             }
             Event::Line(rank, line) => {
+                let place = || longshore_job::listening(rank, &line);
+                if let Some(place) = self.job.output.verbose.then(place).flatten() {
+                    let host = self.place_of(rank);
+                    self.say(&format!("rank {rank}{host} {place}"));
+                }
                 let answer = self.server.handle_line(rank, &line);
                 self.answer(rank, answer);
                 self.look_for_absent();
