@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::fields::Fields;
 use crate::form::{Form, Layouts, Regular, Tag};
 use crate::program::{self, Program};
+use crate::relation::{Comparison, Relation};
 use crate::shared::{Counted, place};
 use crate::signature::Signature;
 use crate::xdr::Units;
@@ -53,6 +54,8 @@ struct Foreign {
     programs: Mutex<Vec<(Architecture, Arc<Program>)>>,
     /// The layout of a packed buffer in XDR.
     units: OnceLock<Units>,
+    /// The comparisons with the datatype in other memories.
+    comparisons: Mutex<Vec<(Architecture, Comparison)>>,
 }
 
 impl Inner {
@@ -197,6 +200,45 @@ impl Committed {
         let program = Arc::new(program);
         programs.push((*stream, Arc::clone(&program)));
         Ok(program.into())
+    }
+
+    /// The comparison of the datatype in its memory with the datatype in the memory of `there`. It
+    /// is made on first use.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::NoSuchKind`](crate::Error::NoSuchKind) if `there` lacks a Fortran kind.
+    /// - [`Error::Overflow`](crate::Error::Overflow) if a bound exceeds an `i64` there.
+    pub fn comparison(&self, there: &Architecture) -> Result<Comparison> {
+        let here = self.architecture();
+        if here.same_representation(there) {
+            return Ok(Comparison { same_items: true, difference: None });
+        }
+        // The list is valid even if a thread panicked with the lock: the push comes last.
+        let known = &self.foreign().comparisons;
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, comparison)) = known.iter().find(|(of, _)| of == there) {
+            return Ok(*comparison);
+        }
+        let comparison = Comparison::of(self.datatype(), self.form(), here, there)?;
+        known.push((*there, comparison));
+        Ok(comparison)
+    }
+
+    /// The relation between elements in its memory and elements in the memory of `there`. Where the
+    /// datatype can't be there, it counts as converted: the conversion reports why.
+    ///
+    /// ```
+    /// use shipable::{Architecture, Committed, Datatype, Relation};
+    /// let record = Datatype::struct_(&[1, 1], &[0, 8], &[Datatype::int(), Datatype::double()])?;
+    /// let record = Committed::new(&record, &Architecture::X86_64)?;
+    /// assert_eq!(record.relation(&Architecture::AARCH64), Relation::Equal);
+    /// assert_eq!(record.relation(&Architecture::I686), Relation::Moved);
+    /// assert_eq!(record.relation(&Architecture::S390X), Relation::Converted);
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    pub fn relation(&self, there: &Architecture) -> Relation {
+        self.comparison(there).map_or(Relation::Converted, |comparison| comparison.relation())
     }
 
     /// The layout of a packed buffer of `representation`; `None` if it has no padding.

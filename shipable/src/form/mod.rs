@@ -25,6 +25,7 @@ mod compile;
 pub(crate) mod layout;
 mod node;
 pub(crate) mod regular;
+mod relation;
 mod text;
 pub(crate) mod vectors;
 mod wire;
@@ -32,6 +33,7 @@ mod wire;
 pub(crate) use compile::culprit;
 pub use node::{Field, Node, Placed, Span};
 pub(crate) use regular::{Regular, Run};
+pub use relation::Difference;
 pub use vectors::{Vector, Vectors};
 pub use wire::Limits;
 
