@@ -92,13 +92,32 @@ impl Comparison {
                 },
             },
         };
+        // A reader of the form computes the bounds of the other memory by the displacements as they
+        // are, and the padding there.
+        let difference = match (difference, form.tag()) {
+            (None, Tag::Locale) => padding(datatype, here, there)?,
+            (difference, _) => difference,
+        };
         Ok(Comparison { same_items, difference })
     }
 }
 
+/// The difference between the extents of a datatype with these displacements in two memories.
+fn padding(
+    datatype: &Datatype,
+    here: &Architecture,
+    there: &Architecture,
+) -> Result<Option<Difference>> {
+    let extent = |at| -> Result<i64> { Ok(datatype.bounds(at)?.extent()) };
+    let (here, there) = (extent(here)?, extent(there)?);
+    Ok((here != there).then_some(Difference::Extent { here, there }))
+}
+
 /// The portable datatype of the same elements, if all displacements in bytes are those of C's rule
-/// in the memory of an architecture. Its bounds may be others than the datatype's, which a struct of
-/// resized members may leave without its padding. `known` has the results for subtrees.
+/// in the memory of an architecture.
+///
+/// Its bounds may be others than the datatype's, which a struct of resized members may leave
+/// without its padding. `known` has the results for subtrees.
 fn by_rule(
     datatype: &Datatype,
     here: &Architecture,

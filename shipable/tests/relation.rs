@@ -190,6 +190,14 @@ fn byte_displacements_of_c_are_right_where_c_gives_the_same() {
         let both = [&here, &there];
         let is_right = lies_same(&portable, both);
         assert_eq!(comparison.difference.is_none(), is_right, "{byte} on {here} and {there}");
+        if is_right {
+            // The displacements as they are lead to the items of C's struct over there.
+            let [made, stated] =
+                [&portable, &byte].map(|it| oracle::expand(it, &there, 2).unwrap());
+            assert_eq!(made, stated, "{byte} on {here} and {there}");
+            let there = committed(&byte, &here).form().clone().at_home(&there);
+            assert_eq!(there.signature().unwrap(), byte.signature());
+        }
         let expected = expected(&portable, both);
         assert_eq!(comparison.relation(), expected, "{byte} on {here} and {there}");
         // The first difference is the one that the type maps have.

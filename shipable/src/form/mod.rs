@@ -279,6 +279,29 @@ impl Form {
         }
     }
 
+    /// The form with its displacements in bytes taken for those of `architecture`. They are right
+    /// there if a [comparison](crate::Committed::comparison) has found no difference. A portable
+    /// form stays as it is.
+    ///
+    /// ```
+    /// use shipable::{Architecture, Committed, Datatype};
+    /// let record = Datatype::struct_(&[1, 1], &[0, 8], &[Datatype::int(), Datatype::double()])?;
+    /// let record = Committed::new(&record, &Architecture::X86_64)?;
+    /// assert!(record.form().bounds(&Architecture::AARCH64).is_err());
+    /// assert_eq!(record.comparison(&Architecture::AARCH64)?.difference, None);
+    /// let there = record.form().clone().at_home(&Architecture::AARCH64);
+    /// assert_eq!(there.bounds(&Architecture::AARCH64)?.extent(), 16);
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    pub fn at_home(self, architecture: &Architecture) -> Form {
+        match self.tag() {
+            Tag::Portable => self,
+            Tag::Locale => {
+                Form { origin: Origin::Other { builder: Some(*architecture) }, nodes: self.nodes }
+            }
+        }
+    }
+
     /// Checks that a form's displacements are valid in the memory of an architecture.
     pub(crate) fn check_representation(&self, asked: &Architecture) -> Result<()> {
         match self.builder_architecture() {
