@@ -5,7 +5,8 @@ use std::fmt;
 /// How an origin reaches a target's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Route {
-    /// The origin loads from and stores to the target's memory, which it has mapped.
+    /// The origin loads from and stores to the target's memory, which it has mapped. Data that
+    /// have other bytes at the target take messages.
     Direct,
     /// The memory belongs to another process of this host. The system copies the data of long puts
     /// and gets. All other operations take the target's mailbox, or messages.
@@ -33,10 +34,9 @@ impl fmt::Display for Route {
 pub(crate) struct RouteFacts {
     /// The user wants only messages.
     pub message_only: bool,
-    /// At least one of the two ranks emulates another architecture.
-    pub emulated: bool,
-    /// Both ranks have the same data representation.
-    pub same_representation: bool,
+    /// Data of some types have the same bytes at both ranks: which ones, each operation asks of its
+    /// types ([`Relation`](shipable::Relation)).
+    pub related: bool,
     /// The window's memory can be mapped, or is the origin's own.
     pub reachable: bool,
     /// The target is another process of this host, and the window isn't dynamic.
@@ -49,27 +49,9 @@ pub(crate) struct RouteFacts {
 /// Chooses the route by these facts.
 pub(crate) fn choose(facts: RouteFacts) -> Route {
     match facts {
-        RouteFacts {
-            message_only: false,
-            emulated: false,
-            same_representation: true,
-            reachable: true,
-            ..
-        } => Route::Direct,
-        RouteFacts {
-            message_only: false,
-            emulated: false,
-            same_representation: true,
-            beside: true,
-            ..
-        } => Route::Peer,
-        RouteFacts {
-            message_only: false,
-            emulated: false,
-            same_representation: true,
-            registered: true,
-            ..
-        } => Route::Rdma,
+        RouteFacts { message_only: false, related: true, reachable: true, .. } => Route::Direct,
+        RouteFacts { message_only: false, related: true, beside: true, .. } => Route::Peer,
+        RouteFacts { message_only: false, related: true, registered: true, .. } => Route::Rdma,
         _ => Route::Message,
     }
 }
@@ -99,28 +81,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_like_ranks_that_reach_the_memory_go_direct() {
+    fn only_related_ranks_that_reach_the_memory_go_direct() {
         let direct = RouteFacts {
             message_only: false,
-            emulated: false,
-            same_representation: true,
+            related: true,
             reachable: true,
             beside: false,
             registered: false,
         };
         assert_eq!(choose(direct), Route::Direct);
         assert_eq!(choose(RouteFacts { message_only: true, ..direct }), Route::Message);
-        assert_eq!(choose(RouteFacts { emulated: true, ..direct }), Route::Message);
-        assert_eq!(choose(RouteFacts { same_representation: false, ..direct }), Route::Message);
+        assert_eq!(choose(RouteFacts { related: false, ..direct }), Route::Message);
         assert_eq!(choose(RouteFacts { reachable: false, ..direct }), Route::Message);
     }
 
     #[test]
-    fn only_like_ranks_of_a_host_copy_each_others_memory() {
+    fn only_related_ranks_of_a_host_copy_each_others_memory() {
         let peer = RouteFacts {
             message_only: false,
-            emulated: false,
-            same_representation: true,
+            related: true,
             reachable: false,
             beside: true,
             registered: true,
@@ -128,17 +107,15 @@ mod tests {
         assert_eq!(choose(peer), Route::Peer);
         assert_eq!(choose(RouteFacts { reachable: true, ..peer }), Route::Direct);
         assert_eq!(choose(RouteFacts { message_only: true, ..peer }), Route::Message);
-        assert_eq!(choose(RouteFacts { emulated: true, ..peer }), Route::Message);
-        assert_eq!(choose(RouteFacts { same_representation: false, ..peer }), Route::Message);
+        assert_eq!(choose(RouteFacts { related: false, ..peer }), Route::Message);
         assert_eq!(choose(RouteFacts { beside: false, ..peer }), Route::Rdma);
     }
 
     #[test]
-    fn only_like_ranks_access_registered_memory() {
+    fn only_related_ranks_access_registered_memory() {
         let rdma = RouteFacts {
             message_only: false,
-            emulated: false,
-            same_representation: true,
+            related: true,
             reachable: false,
             beside: false,
             registered: true,
@@ -146,8 +123,7 @@ mod tests {
         assert_eq!(choose(rdma), Route::Rdma);
         assert_eq!(choose(RouteFacts { reachable: true, ..rdma }), Route::Direct);
         assert_eq!(choose(RouteFacts { message_only: true, ..rdma }), Route::Message);
-        assert_eq!(choose(RouteFacts { emulated: true, ..rdma }), Route::Message);
-        assert_eq!(choose(RouteFacts { same_representation: false, ..rdma }), Route::Message);
+        assert_eq!(choose(RouteFacts { related: false, ..rdma }), Route::Message);
         assert_eq!(choose(RouteFacts { registered: false, ..rdma }), Route::Message);
     }
 

@@ -10,11 +10,12 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use shipable::{
-    Architecture, Bounds, Committed, Datatype, Element, Form, Leaf, Program, SharedProgram,
-    Signature, Tag,
+    Architecture, Bounds, Committed, Datatype, Element, Form, Leaf, Program, Relation,
+    SharedProgram, Signature, Tag,
 };
 
 use shipable::reduce::{Op, Reduction};
+use shipable::relation::Difference;
 
 use crate::dropped::Dropped;
 use crate::error::{Error, ErrorKind, Result, excerpt, type_text};
@@ -205,12 +206,27 @@ impl Compiled {
         *self.committed.bounds()
     }
 
-    /// The bounds in the memory of an architecture.
+    /// The bounds in the memory of an architecture, for which the displacements in bytes are right.
     fn bounds_on(&self, architecture: &Architecture) -> Result<Bounds> {
         if self.committed.architecture().same_representation(architecture) {
             return Ok(self.bounds());
         }
-        self.elsewhere.bounds(self.form(), architecture)
+        self.elsewhere.bounds(architecture, || self.datatype().bounds(architecture))
+    }
+
+    /// Whether elements have the same bytes at the same offsets in the memory of an architecture.
+    pub(crate) fn is_equal_on(&self, there: &Architecture) -> bool {
+        self.committed.relation(there) == Relation::Equal
+    }
+
+    /// Whether all items have the same bytes in the memory of an architecture, wherever they lie.
+    pub(crate) fn has_same_items(&self, there: &Architecture) -> bool {
+        self.committed.relation(there) != Relation::Converted
+    }
+
+    /// The first difference between the layouts in its memory and in the memory of an architecture.
+    pub(crate) fn difference(&self, there: &Architecture) -> Result<Option<Difference>> {
+        Ok(self.committed.comparison(there)?.difference)
     }
 
     pub(crate) fn signature(&self) -> Signature {
@@ -455,12 +471,16 @@ impl fmt::Debug for Type {
 }
 
 impl Elsewhere {
-    fn bounds(&self, form: &Form, architecture: &Architecture) -> Result<Bounds> {
+    fn bounds(
+        &self,
+        architecture: &Architecture,
+        compute: impl FnOnce() -> shipable::Result<Bounds>,
+    ) -> Result<Bounds> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, bounds)) = known.iter().find(|(at, _)| at == architecture) {
             return Ok(*bounds);
         }
-        let bounds = form.bounds(architecture)?;
+        let bounds = compute()?;
         known.push((*architecture, bounds));
         Ok(bounds)
     }
@@ -615,7 +635,8 @@ impl TargetType<'_> {
         match self {
             TargetType::Own(own) => own.compiled.bounds_on(architecture),
             TargetType::Foreign(foreign) => {
-                foreign.parts.elsewhere.bounds(foreign.form(), architecture)
+                let compute = || foreign.form().bounds(architecture);
+                foreign.parts.elsewhere.bounds(architecture, compute)
             }
         }
     }
@@ -628,8 +649,9 @@ impl TargetType<'_> {
         }
     }
 
-    /// Calls `run` with the type's program for a target whose representation is this rank's,
-    /// `architecture`.
+    /// Calls `run` with the type's program for a target of `architecture`, in whose memory elements
+    /// have the same bytes as in this rank's. For its own type of this rank the two programs are
+    /// equal.
     pub(crate) fn with_native<R>(
         &self,
         architecture: &Architecture,

@@ -28,6 +28,8 @@ fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
         (vec![NATIVE; 3], Routes::Message),
         (unlike, Routes::Best),
         (mixed, Routes::Best),
+        (vec![NATIVE, Architecture::AARCH64, NATIVE], Routes::Best),
+        (vec![Architecture::LOONGARCH64, Architecture::AARCH64, NATIVE], Routes::Best),
     ] {
         let options = Options { architectures, routes, ..Options::default() };
         run(ranks, &options, whole).unwrap();

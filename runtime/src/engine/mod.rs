@@ -442,7 +442,7 @@ impl State {
     fn finish_whole(&mut self, peer: u32, header: &Header, bytes: Vec<u8>) -> Result<(), String> {
         let State { peers, outbox, notes, operations, target, messages, .. } = self;
         match header.kind {
-            Kind::Define => target.handle_define(peer, header, &bytes),
+            Kind::Define => target.handle_define(peer, header, &bytes, peers.me()),
             Kind::Hello => {
                 // The hello has the job's secret.
                 let bytes = Zeroizing::new(bytes);

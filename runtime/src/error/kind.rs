@@ -190,7 +190,7 @@ pub enum ErrorKind {
         /// The portable replacement for that component.
         remedy: &'static str,
         /// The effect of the window's target type policy, if there is one.
-        hint: &'static str,
+        hint: std::borrow::Cow<'static, str>,
     },
     /// The target didn't build the foreign type (rule T4).
     #[error(

@@ -1,5 +1,7 @@
 //! The error for a target type that isn't portable.
 
+use std::borrow::Cow;
+
 use shipable::datatype::Combiner;
 use shipable::{Datatype, Form};
 
@@ -9,7 +11,12 @@ use super::words::words;
 
 /// The error of rules T1 and T2 for a target type that isn't portable. It names the component that
 /// made the type locale-specific, and the portable constructor to use instead.
-pub(crate) fn locale_target(datatype: &Datatype, form: &Form, hint: &'static str) -> ErrorKind {
+pub(crate) fn locale_target(
+    datatype: &Datatype,
+    form: &Form,
+    hint: impl Into<Cow<'static, str>>,
+) -> ErrorKind {
+    let hint = hint.into();
     let culprit = form.culprit();
     let remedy = match culprit.map(Datatype::combiner) {
         Some(Combiner::Struct | Combiner::StructInteger) => words().simple_struct,

@@ -1,5 +1,6 @@
 //! The rules of an operation. Each is checked here, once, before the operation touches a byte.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use shipable::reduce::{Op, check_swap};
@@ -107,8 +108,7 @@ pub(super) fn check<'a>(
 
 /// Rules T1, T2 and T4.
 fn check_target_type(parts: &Parts, target_type: TargetType<'_>, target: &Target) -> Result<()> {
-    let process = parts.process();
-    target_type.check_rank(process.names())?;
+    target_type.check_rank(parts.process().names())?;
     match target_type {
         TargetType::Foreign(foreign) if foreign.builder() != target.peer => {
             Err(ErrorKind::ForeignTarget {
@@ -119,16 +119,21 @@ fn check_target_type(parts: &Parts, target_type: TargetType<'_>, target: &Target
             .into())
         }
         TargetType::Own(own) if own.tag() == Tag::Locale => {
-            let like = target.architecture.same_representation(&process.me().architecture);
-            let hint = match (parts.policy(), like) {
-                (Policy::SameLayout, true) => return Ok(()),
-                (Policy::SameLayout, false) => {
-                    "; that the window allows same_layout doesn't help, the target's representation differs"
+            let there = &target.architecture;
+            let difference = own.compiled().difference(there)?;
+            let hint = match (parts.policy(), difference) {
+                (Policy::SameLayout, None) => return Ok(()),
+                (Policy::SameLayout, Some(difference)) => {
+                    let here = own.compiled().committed().architecture().label();
+                    let text = difference.text(&here, &there.label());
+                    Cow::Owned(format!(
+                        "; that the window allows same_layout doesn't help here: {text}"
+                    ))
                 }
-                (Policy::Strict, true) => {
-                    ", or create the window with target_types=same_layout, since the target's representation is the same"
+                (Policy::Strict, None) => {
+                    ", or create the window with target_types=same_layout, since the target's layout of this type is the same".into()
                 }
-                (Policy::Strict, false) => "",
+                (Policy::Strict, Some(_)) => "".into(),
             };
             Err(locale_target(own.datatype(), own.form(), hint).into())
         }
@@ -154,8 +159,8 @@ fn check_single(operation: &Operation<'_>) -> Result<()> {
     }
 }
 
-/// Rule 19. In a window that allows the same layout, sequences of equal length in bytes match
-/// between ranks of one representation: nothing is converted between them.
+/// Rule 19. In a window that allows the same layout, sequences of equal length in bytes match if
+/// all items have the same bytes at both ranks: nothing is converted.
 fn check_signatures(
     parts: &Parts,
     target: &Target,
@@ -174,11 +179,18 @@ fn check_signatures(
     if here.is_some() && here == there {
         return Ok(());
     }
-    let me = &parts.process().me().architecture;
-    if parts.policy() == Policy::SameLayout && target.architecture.same_representation(me) {
+    let there = &target.architecture;
+    let is_copied = || match target_type {
+        _ if target.alike => true,
+        TargetType::Own(own) => {
+            own.compiled().has_same_items(there) && datatype.has_same_items(there)
+        }
+        TargetType::Foreign(_) => datatype.has_same_items(there),
+    };
+    if parts.policy() == Policy::SameLayout && is_copied() {
         let bytes = |size: i64, count: u64| u64::try_from(size).ok()?.checked_mul(count);
         let here = bytes(datatype.bounds().size, *origin_count);
-        let there = bytes(target_type.bounds_on(me)?.size, count);
+        let there = bytes(target_type.bounds_on(there)?.size, count);
         if here.is_some() && here == there {
             return Ok(());
         }

@@ -257,8 +257,9 @@ impl Memo {
         }
     }
 
-    /// Keeps how a valid operation is carried out.
-    pub(super) fn keep(&self, key: Key, means: Means) {
+    /// Keeps how a valid operation is carried out. `is_everywhere` tells whether it is carried out
+    /// so on each target that this rank reaches directly, as an attempt takes for granted.
+    pub(super) fn keep(&self, key: Key, means: Means, is_everywhere: bool) {
         let counted = matches!(
             means,
             Means::Strided(_) | Means::Mirror(_) | Means::Walk(_) | Means::Stream(_)
@@ -267,7 +268,7 @@ impl Memo {
         if self.uses == Uses::Nothing || counted && key.is_same() {
             return;
         }
-        if self.uses == Uses::All && key.class == Class::Direct && key.is_same() {
+        if self.uses == Uses::All && is_everywhere && key.is_same() {
             self.keep_for_attempts(&key, &means);
         }
         // A slot that is being read belongs to an operation within this one, which doesn't occur.

@@ -129,6 +129,24 @@ impl<'a> Checked<'a> {
         if self.action == Action::Get { self.result.as_ref() } else { self.origin.as_ref() }
     }
 
+    /// Whether all of its data have the same bytes here and at the target, and lie there as in the
+    /// target type's own program: nothing is converted.
+    pub(super) fn is_copied(&self) -> bool {
+        if self.target.alike {
+            return true;
+        }
+        let there = &self.target.architecture;
+        let is_equal = match self.target_type {
+            TargetType::Own(own) => own.compiled().is_equal_on(there),
+            // The target built it, and its form says where its items lie there.
+            TargetType::Foreign(_) => true,
+        };
+        // The operands may be others than the target's elements, and those of a slice have the
+        // machine's representation.
+        let mut near = self.origin.iter().chain(&self.result);
+        is_equal && near.all(|side| side.elements.datatype.has_same_items(there))
+    }
+
     /// Whether it is an accumulate without items.
     pub(super) fn is_empty(&self) -> bool {
         let accumulates = !self.action.moves();

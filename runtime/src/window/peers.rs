@@ -28,6 +28,9 @@ pub(super) struct Peers {
     targets: Box<[OnceCell<Box<Target>>]>,
     facts: Facts,
     is_dynamic: bool,
+    /// The representations of the unlike ranks that this rank reaches directly. An attempt asks no
+    /// type for its relation, so the memo keeps only types for it that are equal in all of these.
+    kinds: Box<[Architecture]>,
     /// Whether some rank but this one has the direct route, or that of peer memory.
     is_shared: bool,
     control: Arc<Control>,
@@ -42,10 +45,12 @@ pub(super) struct Target {
     pub peer: u32,
     pub measures: Measures,
     pub architecture: Architecture,
+    /// Whether all data have the same bytes there as here. Otherwise each operation asks its types.
+    pub alike: bool,
     pub route: Route,
     pub location: Location,
-    /// Whether messages to it may go by its mailbox: it is another like rank of this host that may
-    /// have private memory in the window, and ranks poll.
+    /// Whether messages to it may go by its mailbox: it is another rank of this host that may have
+    /// private memory in the window, it is related, and ranks poll.
     pub has_mailbox: bool,
     /// Under `--check`, the bytes from the last multiple of
     /// [`LINE`](crate::check::alignment::LINE) to its memory, unless the window is dynamic.
@@ -79,12 +84,12 @@ pub(super) struct Tallies {
 /// same window, and carried out alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// It is reached directly: it has this rank's representation.
+    /// It is reached directly, and is like this rank.
     Direct,
     /// It is, too, but the operations are on attachments in its private memory, which go as those
     /// by [`Route::Peer`] do.
     Private,
-    /// It is reached by another route, and may have another architecture: a number of both.
+    /// It is reached by another route, or may have another architecture: a number of both.
     Apart(u32),
     /// It built the foreign type of the operation, and has this rank in the job.
     Builder(u32),
@@ -121,6 +126,8 @@ pub(super) enum Mapped {
 pub(super) struct Known {
     pub measures: Measures,
     pub architecture: Architecture,
+    /// As [`Target::alike`].
+    pub alike: bool,
     pub route: Route,
     /// The memory's, or the directory's, offset in the segment; by [`Route::Peer`] its address, and
     /// by [`Route::Rdma`] its key.
@@ -155,6 +162,7 @@ struct Fact {
     unit: u32,
     /// An index into the architectures.
     architecture: u16,
+    alike: bool,
     route: Route,
     has_mailbox: bool,
     lead: u8,
@@ -166,7 +174,7 @@ const _: () = assert!(size_of::<Fact>() <= 24);
 impl Facts {
     /// Adds the facts about the next rank.
     fn push(&mut self, known: Known) {
-        let Known { measures, architecture, route, offset, has_mailbox, lead } = known;
+        let Known { measures, architecture, alike, route, offset, has_mailbox, lead } = known;
         // There are few, and neighbours are mostly alike.
         let same = |seen: &Architecture| {
             seen.name() == architecture.name() && seen.same_representation(&architecture)
@@ -177,7 +185,7 @@ impl Facts {
         });
         let Measures { size, unit } = measures;
         let (first, architecture) = (self.ranks, at as u16);
-        let fact = Fact { first, size, unit, architecture, route, has_mailbox, lead };
+        let fact = Fact { first, size, unit, architecture, alike, route, has_mailbox, lead };
         if self.runs.last().is_none_or(|last| *last != Fact { first: last.first, ..fact }) {
             self.runs.push(fact);
         }
@@ -201,6 +209,17 @@ impl Facts {
     fn offset(&self, rank: u32) -> u64 {
         let at = rank.checked_sub(self.first_offset);
         at.and_then(|at| self.offsets.get(at as usize).copied()).unwrap_or(0)
+    }
+
+    /// The representations of unlike ranks that are reached directly.
+    fn kinds(&self) -> Box<[Architecture]> {
+        let mut kinds = vec![false; self.architectures.len()];
+        let unlike = |fact: &&Fact| fact.route == Route::Direct && !fact.alike;
+        for fact in self.runs.iter().filter(unlike) {
+            kinds[usize::from(fact.architecture)] = true;
+        }
+        let all = self.architectures.iter().zip(kinds);
+        all.filter(|(_, is_unlike)| *is_unlike).map(|(architecture, _)| *architecture).collect()
     }
 
     /// Whether some rank but `own` is reached by a route.
@@ -234,11 +253,18 @@ impl Peers {
         let by = |route| facts.has_other_by(route, control.rank());
         let is_shared = by(Route::Direct) || by(Route::Peer);
         let communicator = communicator.share();
-        Ok(Peers { communicator, targets, facts, is_dynamic, is_shared, control, meeting })
+        let kinds = facts.kinds();
+        Ok(Peers { communicator, targets, facts, is_dynamic, kinds, is_shared, control, meeting })
     }
 
     pub(super) fn communicator(&self) -> &Communicator {
         &self.communicator
+    }
+
+    /// The representations of the unlike ranks that this rank reaches directly.
+    #[inline]
+    pub(super) fn kinds(&self) -> &[Architecture] {
+        &self.kinds
     }
 
     /// The words in shared memory by which the ranks lock, post and complete.
@@ -391,18 +417,19 @@ impl Peers {
     fn make(&self, rank: u32) -> &Target {
         self.targets[rank as usize].get_or_init(|| {
             let (fact, offset) = self.facts.of(rank);
-            let Fact { size, unit, architecture, route, has_mailbox, lead, .. } = fact;
+            let Fact { size, unit, architecture, alike, route, has_mailbox, lead, .. } = fact;
             Box::new(Target {
                 rank,
                 peer: self.control.group().process(rank),
                 measures: Measures { size, unit },
                 architecture: self.facts.architectures[usize::from(architecture)],
+                alike,
                 route,
                 location: self.location(offset, route),
                 has_mailbox,
                 lead,
                 class: match route {
-                    Route::Direct => Class::Direct,
+                    Route::Direct if alike => Class::Direct,
                     route => Class::Apart(u32::from(architecture) << 2 | route as u32),
                 },
                 mapping: OnceCell::new(),
@@ -477,6 +504,7 @@ mod tests {
         let known = |size, route, offset: Option<u64>| Known {
             measures: Measures { size, unit: 8 },
             architecture: Architecture::X86_64,
+            alike: true,
             route,
             offset,
             has_mailbox: false,

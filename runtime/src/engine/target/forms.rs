@@ -12,6 +12,7 @@ use shipable::form::Limits;
 use shipable::reduce::{Op, Reduction, Stage};
 use shipable::{Architecture, Bounds, Form, Leaf, SharedProgram, Signature, Tag};
 
+use crate::engine::peers::Me;
 use crate::error::{ErrorKind, Result};
 use crate::numbers::Numbers;
 use crate::wire::tag_to_wire;
@@ -57,6 +58,8 @@ pub(in crate::engine) struct ReceivedForm {
     taken: Cell<u64>,
     /// The last count, and the signature's hash of that many elements.
     repeated: Cell<(u64, u128)>,
+    /// Whether all items have the same bytes in the peer's representation as in this rank's.
+    is_same: OnceLock<bool>,
     /// The predefined type of all items, if they have one type.
     leaf: OnceLock<Option<Leaf>>,
     /// The last reducer, and its operation.
@@ -74,6 +77,14 @@ impl ReceivedForm {
     /// The form's bounds in this rank's memory.
     pub(super) fn bounds(&self, memory: &Architecture) -> Result<Bounds> {
         Ok(self.bounds.get_or_init(|| self.form.bounds(memory)).clone()?)
+    }
+
+    /// Whether all items have the same bytes in the peer's stream as in this rank's memory.
+    pub(super) fn is_same(&self, memory: &Architecture, stream: &Architecture) -> bool {
+        memory.same_representation(stream)
+            || *self
+                .is_same
+                .get_or_init(|| self.form.has_same_items(memory, stream).unwrap_or_default())
     }
 
     /// The program from a stream in the peer's representation to this rank's memory.
@@ -173,7 +184,15 @@ enum Entry {
 
 impl ReceivedForms {
     /// Stores a form, usable or not. The last `names` of its bytes name the fields.
-    pub(super) fn define(&mut self, id: u64, tag: u8, builder: u32, bytes: &[u8], names: u64) {
+    pub(super) fn define(
+        &mut self,
+        id: u64,
+        tag: u8,
+        builder: u32,
+        bytes: &[u8],
+        names: u64,
+        me: &Me,
+    ) {
         let length = bytes.len() as u64;
         let entry = if tag != tag_to_wire(Tag::Portable) && tag != tag_to_wire(Tag::Locale) {
             Entry::Tag(tag)
@@ -182,7 +201,7 @@ impl ReceivedForms {
                 "the origin's forms take more than the {ROOM} bytes allowed: free types, and commit this one again"
             ))
         } else {
-            Self::decode(tag, builder, bytes, names, &self.left)
+            Self::decode(tag, builder, bytes, names, &self.left, me)
         };
         let held = if matches!(entry, Entry::Good(_)) { length } else { 0 };
         self.bytes += held;
@@ -191,7 +210,7 @@ impl ReceivedForms {
         }
     }
 
-    fn decode(tag: u8, builder: u32, bytes: &[u8], names: u64, left: &Arc<Left>) -> Entry {
+    fn decode(tag: u8, builder: u32, bytes: &[u8], names: u64, left: &Arc<Left>, me: &Me) -> Entry {
         let Some((form, names)) = crate::wire::split_names(bytes, names) else {
             return Entry::Bad("its names are no text".to_owned());
         };
@@ -204,7 +223,9 @@ impl ReceivedForms {
             }
             Ok((signature, form)) => Entry::Good(Box::new(ReceivedForm {
                 repeated: Cell::new((1, signature.hash)),
-                form,
+                // The peer has found its displacements right in this rank's memory, where the
+                // window allows it to use them.
+                form: if builder == me.rank { form } else { form.at_home(&me.architecture) },
                 names: names.into(),
                 signature,
                 builder,
@@ -213,6 +234,7 @@ impl ReceivedForms {
                 outgoing: OnceLock::new(),
                 left: Arc::clone(left),
                 taken: Cell::new(0),
+                is_same: OnceLock::new(),
                 leaf: OnceLock::new(),
                 reducer: RefCell::new(None),
             })),
@@ -262,13 +284,15 @@ mod tests {
     #[test]
     fn programs_are_charged_until_their_forms_retire() {
         let native = Architecture::NATIVE;
+        let (emulated, by_length, room) = (false, false, 0);
+        let me = Me { rank: 1, size: 2, architecture: native, emulated, by_length, room };
         let places: Vec<i64> = (0..1000).map(|at| at * at).collect();
         let scattered = Datatype::indexed_block(1, &places, &Datatype::int()).unwrap();
         let bytes = Form::compile(&scattered, &native).unwrap().encode();
         let mut forms = ReceivedForms::default();
         let left = Arc::clone(&forms.left);
         let left = || left.0.load(Relaxed);
-        forms.define(1, tag_to_wire(Tag::Portable), 0, &bytes, 0);
+        forms.define(1, tag_to_wire(Tag::Portable), 0, &bytes, 0, &me);
         forms.get(1, 0).unwrap().packing(&native).unwrap();
         let taken = PROGRAMS - left();
         assert!((8000..20_000).contains(&taken), "{taken}");
@@ -279,7 +303,7 @@ mod tests {
         forms.retire(1);
         assert_eq!(left(), PROGRAMS);
         forms.left.0.store(taken - 1, Relaxed);
-        forms.define(2, tag_to_wire(Tag::Portable), 0, &bytes, 0);
+        forms.define(2, tag_to_wire(Tag::Portable), 0, &bytes, 0, &me);
         let refused = forms.get(2, 0).unwrap().packing(&native).unwrap_err();
         assert!(refused.to_string().contains("left for its program"), "{refused}");
         assert_eq!(left(), taken - 1);

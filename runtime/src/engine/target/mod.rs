@@ -23,7 +23,7 @@ use shipable::{Partial, SharedProgram};
 
 use super::operation::Due;
 use super::outbox::{InlineBytes, Outbox, Outgoing, Purpose, Source};
-use super::peers::{PeerTable, Peers};
+use super::peers::{Me, PeerTable, Peers};
 use super::reply::{acknowledge, refusal, reply, reply_bytes};
 use super::scatter::Scatter;
 use crate::error::{Error, ErrorKind, Result, conversion};
@@ -103,10 +103,10 @@ impl Target {
     }
 
     /// Takes in a `Define`: a form that a peer ships.
-    pub(super) fn handle_define(&mut self, peer: u32, header: &Header, bytes: &[u8]) {
+    pub(super) fn handle_define(&mut self, peer: u32, header: &Header, bytes: &[u8], me: &Me) {
         let origin = self.origins.of(peer);
         let names = header.count;
-        origin.forms.define(header.form, header.tag, header.context, bytes, names);
+        origin.forms.define(header.form, header.tag, header.context, bytes, names, me);
         origin.recents.forget_form(header.form);
     }
 

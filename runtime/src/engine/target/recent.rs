@@ -262,11 +262,13 @@ impl Target {
             // Without one, the operation's form isn't defined either.
             let origin = self.origins.get(peer)?;
             let memory = &peers.me().architecture;
-            let is_like = peers.architecture(peer)?.same_representation(memory);
-            if !header.small || !is_like || origin.recents.has(header) {
+            let (stream, received) =
+                (peers.architecture(peer)?, origin.forms.get(header.form, peer));
+            let received = received.ok()?;
+            if !header.small || !received.is_same(memory, stream) || origin.recents.has(header) {
                 return None;
             }
-            let program = origin.forms.get(header.form, peer).ok()?.packing(memory).ok()?;
+            let program = received.packing(memory).ok()?;
             // If elements lay before the displacement, the displacement could be beyond the reach
             // of the owner's pointers while they are in the window (rule 29).
             let first = program.contiguous(header.count).filter(|first| *first >= 0)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use longshore_transport::Range;
 
 use super::offer::Offer;
-use super::reach::pair_with;
+use super::reach::{Peer, pair_with};
 use super::{Contribution, Ground};
 use crate::check::alignment::LINE;
 use crate::communicator::Communicator;
@@ -139,7 +139,7 @@ fn place(
     Ok((Arc::new(own), Some(Shared { whole, starts: layout.starts })))
 }
 
-/// The attachments of a dynamic window, with a directory if there are like ranks.
+/// The attachments of a dynamic window, with a directory if other ranks may access them.
 fn dynamic(process: &Process, part: Option<Part>) -> Result<Dynamic> {
     let me = process.me();
     let addresses = match me.emulated {
@@ -174,7 +174,8 @@ impl Targets<'_> {
         let (process, offer) = (self.communicator.process(), &self.offers[rank]);
         let (me, window) = (process.me(), self.window);
         let known = process.engine().state().representation(peer);
-        let (architecture, emulated) = known.ok_or_else(|| protocol(peer, "it said no hello"))?;
+        let known = Peer::of(known.ok_or_else(|| protocol(peer, "it said no hello"))?);
+        let (architecture, alike) = (known.architecture, known.is_like(process));
         let beside = process.hosts().share(peer, me.rank);
         let offset =
             self.starts.map_or(offer.offset, |(offset, starts)| Some(offset + starts[rank]));
@@ -188,7 +189,7 @@ impl Targets<'_> {
         let registered = offer.key.is_some() && endpoint == Endpoint::Datagram;
         let route = choose(RouteFacts {
             beside: beside && !is_dynamic,
-            ..pair_with(process, (architecture, emulated), reachable, registered)
+            ..pair_with(process, known, self.flavor, reachable, registered)
         });
         let offset = match route {
             Route::Rdma => offer.key,
@@ -210,14 +211,14 @@ impl Targets<'_> {
         // An attachment may be private.
         let may_be_private = route == Route::Peer || is_dynamic && route == Route::Direct;
         let has_mailbox = may_be_private && peer != me.rank && process.mailboxes().is_some();
-        Ok(Known { measures, architecture, route, offset, has_mailbox, lead })
+        Ok(Known { measures, architecture, alike, route, offset, has_mailbox, lead })
     }
 }
 
 /// Lets a thread answer peers that reach this rank's memory by messages.
 fn answer_peers(process: &Arc<Process>, peers: &Peers, flavor: Flavor) -> Result<()> {
     // Much of what goes to private memory goes by message, also from ranks whose memory this rank
-    // reaches directly. An attachment may be private.
+    // reaches directly. An attachment may be private. So does what unlike ranks convert.
     let is_private = peers.own().location == Location::Private;
     let is_reached = flavor != Flavor::Dynamic && !is_private;
     let others = |route| peers.has_other_by(route);
@@ -225,6 +226,7 @@ fn answer_peers(process: &Arc<Process>, peers: &Peers, flavor: Flavor) -> Result
         || others(Route::Peer)
         || others(Route::Rdma)
         || others(Route::Direct) && !is_reached
+        || !peers.kinds().is_empty()
     {
         process.answer_peers()?;
     }

@@ -27,7 +27,7 @@ use crate::process::Process;
 use crate::program::Line;
 use agree::agree;
 use layout::Layout;
-use reach::has_like_peers;
+use reach::has_direct_peers;
 
 /// A rank's memory and where it lies.
 struct Contribution {
@@ -126,7 +126,9 @@ pub(super) fn create<M: Memory>(
         let pointed = !M::is_enclosed();
         let (exposed, part) = match pointed {
             true => find_pointed(communicator.process(), exposed),
-            false if has_like_peers(communicator) => Part::enclose(segment, exposed, rank),
+            false if has_direct_peers(communicator, Flavor::Create) => {
+                Part::enclose(segment, exposed, rank)
+            }
             false => (exposed, None),
         };
         let placed = pointed && part.is_some();
@@ -172,7 +174,7 @@ pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result
     let contribute = || {
         let ground = Ground::Own(Arc::new(Exposed::created(Vec::<u8>::new())?));
         let segment = communicator.process().segment();
-        let part = match has_like_peers(communicator) {
+        let part = match has_direct_peers(communicator, Flavor::Dynamic) {
             true => Some(Part::allocate(segment, Directory::BYTES, 0)?),
             false => None,
         };

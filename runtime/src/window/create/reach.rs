@@ -6,24 +6,52 @@ use shipable::Architecture;
 
 use crate::communicator::Communicator;
 use crate::endpoint::Endpoint;
+use crate::flavor::Flavor;
 use crate::job::Routes;
 use crate::memory::{Exposed, Registered};
 use crate::process::Process;
 use crate::route::{Route, RouteFacts, choose};
 
-/// The facts that decide the route to a peer with a representation, emulated or not: whether this
-/// rank can map the peer's memory, and whether that memory is registered.
+/// A peer, as the routes to it depend on it.
+#[derive(Clone, Copy)]
+pub(super) struct Peer {
+    pub architecture: Architecture,
+    pub emulated: bool,
+}
+
+impl Peer {
+    pub(super) fn of((architecture, emulated): (Architecture, bool)) -> Peer {
+        Peer { architecture, emulated }
+    }
+
+    /// Whether all data have the same bytes at the peer as here, those of slices included.
+    pub(super) fn is_like(&self, process: &Process) -> bool {
+        let me = process.me();
+        !me.emulated && !self.emulated && self.architecture.same_representation(&me.architecture)
+    }
+
+    /// Whether data of some types may have the same bytes at the peer as here. Other byte orders
+    /// leave only characters and bytes. The addresses of a dynamic window's attachments aren't real
+    /// at a rank that emulates another architecture, so others can't follow them.
+    fn is_related(&self, process: &Process, flavor: Flavor) -> bool {
+        let me = process.me();
+        let has_addresses = flavor != Flavor::Dynamic || !me.emulated && !self.emulated;
+        has_addresses && self.architecture.order() == me.architecture.order()
+    }
+}
+
+/// The facts that decide the route to a peer's window of a flavor: whether this rank can map the
+/// peer's memory, and whether that memory is registered.
 pub(super) fn pair_with(
     process: &Process,
-    (architecture, emulated): (Architecture, bool),
+    peer: Peer,
+    flavor: Flavor,
     reachable: bool,
     registered: bool,
 ) -> RouteFacts {
-    let me = process.me();
     RouteFacts {
         message_only: process.routes() == Routes::Message,
-        emulated: emulated || me.emulated,
-        same_representation: architecture.same_representation(&me.architecture),
+        related: peer.is_related(process, flavor),
         reachable,
         beside: false,
         registered,
@@ -31,32 +59,33 @@ pub(super) fn pair_with(
 }
 
 /// Whether other ranks would reach this rank's memory directly if it lay in the segment.
-pub(super) fn has_like_peers(communicator: &Communicator) -> bool {
+pub(super) fn has_direct_peers(communicator: &Communicator, flavor: Flavor) -> bool {
     let process = communicator.process();
     let me = process.me();
     let is_direct = |&peer: &u32| {
         let known = process.engine().state().representation(peer);
         let reachable = process.hosts().share(peer, me.rank);
-        let pair = known.map(|known| pair_with(process, known, reachable, false));
+        let pair = known.map(|known| pair_with(process, Peer::of(known), flavor, reachable, false));
         peer != me.rank && pair.is_some_and(|pair| choose(pair) == Route::Direct)
     };
     communicator.group().processes().iter().any(is_direct)
 }
 
-/// Registers a window's memory with the network, if like ranks on other hosts can access it. They
-/// use messages where it isn't registered.
+/// Registers a window's memory with the network, if related ranks on other hosts can access it.
+/// They use messages where it isn't registered.
 pub(super) fn register(communicator: &Communicator, memory: &Arc<Exposed>) -> Option<Registered> {
     let process = communicator.process();
     let rdma = process.rdma()?;
     let me = process.me();
-    let like = |&peer: &u32| {
+    let accesses = |&peer: &u32| {
         let known = process.engine().state().representation(peer);
         known.is_some_and(|known| {
             let registered = process.endpoint(peer, &known.0).0 == Endpoint::Datagram;
-            choose(pair_with(process, known, false, registered)) == Route::Rdma
+            let pair = pair_with(process, Peer::of(known), Flavor::Create, false, registered);
+            choose(pair) == Route::Rdma
         })
     };
-    if !communicator.group().processes().iter().any(like) {
+    if !communicator.group().processes().iter().any(accesses) {
         return None;
     }
     process.expose();

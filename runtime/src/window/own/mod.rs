@@ -153,6 +153,7 @@ impl OwnMemory {
     pub(super) fn loadable(&self, target: &Target) -> Result<Span> {
         let is_near = matches!(target.location, Location::Segment(_))
             && target.route == Route::Direct
+            && target.alike
             && target.measures.size > 0;
         match self.flavor {
             Flavor::Shared => Ok(self.part(target)?.span()),

@@ -6,7 +6,7 @@
 
 use shipable::program::Strided;
 use shipable::reduce::{Op, Reduction, Swap};
-use shipable::{Leaf, Program};
+use shipable::{Architecture, Leaf, Program};
 
 use super::{Path, Progress, Ways, never};
 use crate::error::{Error, ErrorKind, Result, conversion};
@@ -43,15 +43,25 @@ fn misfit(
         Route::Direct if must_wait(parts, target, operation.call.action) => {
             Some("an earlier accumulate is on its way by message")
         }
+        Route::Direct if !is_equal(target, operation) => {
+            Some("the target represents data of this type otherwise")
+        }
         Route::Direct => None,
         _ if process.routes() == Routes::Message => Some("only messages are allowed in this job"),
-        _ if here.emulated => Some("this rank emulates another architecture"),
-        _ if !target.architecture.same_representation(&here.architecture) => {
-            Some("the target represents data otherwise")
+        _ if target.architecture.order() != here.architecture.order() => {
+            Some("the target has the other byte order")
         }
         Route::Rdma => Some("the target is on another host"),
         Route::Peer => Some("the memory isn't of MPI_Alloc_mem or MPI_Win_allocate"),
         Route::Message => Some("the target is on another host, or its memory isn't shared"),
+    }
+}
+
+/// Whether the target type has the same bytes at the target as here.
+pub(super) fn is_equal(target: &Target, operation: &Operation<'_>) -> bool {
+    match operation.call.target_type {
+        TargetType::Own(own) => target.alike || own.compiled().is_equal_on(&target.architecture),
+        TargetType::Foreign(_) => true,
     }
 }
 
@@ -67,8 +77,19 @@ fn carry_out(
     if must_wait(parts, checked.target, checked.action) {
         return Ok(None);
     }
-    let Reach::Mapped(reached) = parts.memory().reach(checked.target, checked.bytes)? else {
+    if !checked.is_copied() {
+        // Accumulates that are converted are checked each time: see `message::in_order`.
+        if checked.action.moves() {
+            ways.note(parts, checked);
+        }
         return Ok(None);
+    }
+    let reached = match parts.memory().reach(checked.target, checked.bytes) {
+        Ok(Reach::Mapped(reached)) => reached,
+        Ok(_) => return Ok(None),
+        // Its address space may be smaller than an unlike target's.
+        Err(_) if !checked.target.alike => return Ok(None),
+        Err(error) => return Err(error),
     };
     act_checked(parts, checked, &reached, ways.key.take())?;
     if let Some(counter) = checked.notify {
@@ -78,7 +99,7 @@ fn carry_out(
 }
 
 /// Whether an accumulate would overtake one that is in flight. In a window without attachments
-/// none is: all operations on a directly reached target are direct.
+/// none is: accumulates on a directly reached target are direct, or have ended with their call.
 fn must_wait(parts: &Parts, target: &Target, action: Action) -> bool {
     let overtakes = || {
         let flight = parts.flight();
@@ -111,10 +132,31 @@ fn act_checked(
         }
         (_, None) => Ok(None),
     }?;
-    if let (Some(key), Some(means)) = (key, means) {
-        parts.memo().keep(key, means);
+    if let (Some(key), Some(means)) = (key.filter(|key| may_repeat(parts, checked, key)), means) {
+        let is_everywhere = !key.is_private() && is_equal_everywhere(parts, checked.target_type);
+        parts.memo().keep(key, means, is_everywhere);
     }
     Ok(())
+}
+
+/// Whether the memo may know an operation by its key. Where this rank emulates another architecture
+/// the key doesn't tell slices, which have the machine's representation, from other memory. So its
+/// type must be equal in both.
+fn may_repeat(parts: &Parts, checked: &Checked<'_>, key: &Key) -> bool {
+    !parts.process().me().emulated
+        || key.is_same() && is_equal_in(checked.target_type, &[Architecture::NATIVE])
+}
+
+/// Whether a type is equal in the representations of all targets that this rank reaches directly.
+fn is_equal_everywhere(parts: &Parts, target_type: TargetType<'_>) -> bool {
+    is_equal_in(target_type, parts.peers().kinds())
+}
+
+fn is_equal_in(target_type: TargetType<'_>, kinds: &[Architecture]) -> bool {
+    match target_type {
+        TargetType::Own(own) => kinds.iter().all(|kind| own.compiled().is_equal_on(kind)),
+        TargetType::Foreign(_) => kinds.is_empty(),
+    }
 }
 
 fn refused(displacement: i64) -> Error {
@@ -134,7 +176,7 @@ fn transfer(parts: &Parts, checked: &Checked<'_>, there: Span) -> Result<()> {
     let Some(side) = checked.near() else { return Ok(()) };
     let near = typed(side);
     let len = near.program.stream_length(near.count)?;
-    target_type.with_native(&parts.process().me().architecture, |program| {
+    target_type.with_native(&checked.target.architecture, |program| {
         let plan = plan_copy(len, near.program.contiguous(near.count), program.contiguous(count));
         let far = Typed { program, count, span: there };
         let copied = match plan {
@@ -164,7 +206,7 @@ fn accumulate(
 ) -> Result<()> {
     let Checked { count, target_type, .. } = *checked;
     let control = parts.peers().control();
-    target_type.with_native(&parts.process().me().architecture, |program| {
+    target_type.with_native(&checked.target.architecture, |program| {
         let far = Typed { program, count, span: there };
         // Without operands or a result these places aren't accessed. All the same they hold values:
         // the compiler looks at places before it looks at whether there is one, which valgrind
@@ -229,7 +271,7 @@ fn prepare(parts: &Parts, checked: &Checked<'_>, key: &Key) -> Option<Means> {
         return None;
     }
     let moved = Moved { near_count: side.elements.count, far_count: count, slices };
-    let architecture = &process.me().architecture;
+    let architecture = &checked.target.architecture;
     let means = target_type
         .with_native(architecture, |far| Ok(Means::of(action == Action::Put, moved, near, far)));
     means.ok()
@@ -351,7 +393,8 @@ fn act_otherwise(
         Means::Mirror(moved) | Means::Walk(moved) => {
             let mirrors = matches!(means, Means::Mirror(_));
             let is_put = *action == Action::Put;
-            walk(parts, moved, mirrors, operation.moved()?, is_put, *target_type, there)
+            let far = (*target_type, &target.architecture, there);
+            walk(parts, moved, mirrors, operation.moved()?, is_put, far)
         }
         Means::Nothing | Means::Strided(_) | Means::Frame(_) | Means::Stream(_) => None,
     }
@@ -372,8 +415,7 @@ fn walk(
     mirrors: bool,
     side: &Side<'_>,
     is_put: bool,
-    target_type: TargetType<'_>,
-    far: Span,
+    (target_type, architecture, far): (TargetType<'_>, &Architecture, Span),
 ) -> Option<()> {
     let datatype = match side.what {
         What::Slice { .. } => moved.slices.as_ref()?,
@@ -389,7 +431,6 @@ fn walk(
         }
         (false, _) => {
             let near = Typed { program, count: near_count, span: near };
-            let architecture = &parts.process().me().architecture;
             let copied = target_type.with_native(architecture, |program| {
                 let far = Typed { program, count: far_count, span: far };
                 let (from, to) = if is_put { (near, far) } else { (far, near) };

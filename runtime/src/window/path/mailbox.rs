@@ -54,7 +54,7 @@ pub(super) const PATH: Path = Path { name: "mailbox", misfit, carry_out, again }
 fn misfit(_: &Parts, target: &Target, operation: &Operation<'_>, len: u64) -> Option<&'static str> {
     let call = &operation.call;
     if !target.has_mailbox {
-        return Some("the target isn't a like rank of this host that polls");
+        return Some("the target isn't a related rank of this host that polls");
     }
     if call.notify.is_some() {
         return Some("it notifies the target");

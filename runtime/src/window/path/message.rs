@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use shipable::Leaf;
+use shipable::{Architecture, Leaf};
 
 use super::{Again, Path, Progress, Waiter, Ways};
 use crate::check::alignment::Placed;
-use crate::engine::{BY_NUMBER, Fetch, Measures, Outgoing, Purpose, Source, Ticket};
+use crate::engine::{BY_NUMBER, Fetch, Measures, Outgoing, Purpose, Source, State, Ticket};
 use crate::error::{Result, conversion};
 use crate::flavor::Flavor;
 use crate::memory::{Keeper, Lease, Span};
@@ -22,7 +22,7 @@ use crate::window::near::Sides;
 use crate::window::operation::{Checked, Operand, Operation};
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
-use crate::window::waiting::await_room;
+use crate::window::waiting::{await_room, await_target};
 use crate::wire::{Header, Kind};
 
 /// An answer of at most this many bytes comes in one frame: no link has a shorter limit.
@@ -135,7 +135,20 @@ fn carry_out(
         kind => Purpose::Operation(kind, operation),
     };
     engine.send(target.peer, Outgoing::new(header, source, purpose));
+    drop(engine);
+    in_order(parts, target, action)?;
     Ok(Some(Progress::Started))
+}
+
+/// An accumulate that is converted ends with its call, if others on the same target are direct: the
+/// next one might overtake it, since an attempt doesn't look for what is in flight.
+fn in_order(parts: &Parts, target: &Target, action: Action) -> Result<()> {
+    let is_mixed = target.route == Route::Direct && !target.alike;
+    if !is_mixed || action.moves() {
+        return Ok(());
+    }
+    let is_done = |_: &State| (parts.flight().outstanding(target.peer) == 0).then_some(());
+    await_target(parts, action.activity(), target, || target.peer, is_done)
 }
 
 /// The operands of an operation, as the outbox sends them, and their length in bytes.
@@ -166,17 +179,19 @@ fn source(
 pub(super) fn prepare(parts: &Parts, checked: &Checked<'_>) -> Option<Frame> {
     let process = parts.process();
     let TargetType::Own(own) = checked.target_type else { return None };
-    let is_plain = !process.me().emulated && !process.checks() && !checked.action.is_atomic_get();
-    if !is_plain {
+    // A frame has the bytes of slices, which are the machine's, or of other memory.
+    let is_native = || own.compiled().is_equal_on(&Architecture::NATIVE);
+    let is_plain = !process.checks() && !checked.action.is_atomic_get();
+    if !is_plain || process.me().emulated && !is_native() {
         return None;
     }
-    Frame::new(parts, checked.target, own, checked.count)
+    Frame::new(checked.target, own, checked.count)
 }
 
 impl Frame {
     /// The frame of this many elements of a type that are the same on both sides, and one run.
     #[cold]
-    pub(super) fn new(parts: &Parts, target: &Target, own: &Type, count: u64) -> Option<Frame> {
+    pub(super) fn new(target: &Target, own: &Type, count: u64) -> Option<Frame> {
         let (compiled, architecture) = (own.compiled(), &target.architecture);
         let program = compiled.native();
         let (first, len) = (program.contiguous(count)?, program.stream_length(count).ok()?);
@@ -194,7 +209,7 @@ impl Frame {
             first,
             len,
             reach: (low, high),
-            alike: architecture.same_representation(&parts.process().me().architecture),
+            alike: target.alike || compiled.is_equal_on(architecture),
         })
     }
 

@@ -122,7 +122,7 @@ impl Ways {
     fn note(&mut self, parts: &Parts, checked: &Checked<'_>) {
         let Some(key) = self.key.take() else { return };
         let frame = if key.is_same() { message::prepare(parts, checked) } else { None };
-        parts.memo().keep(key, frame.map_or(Means::Stream(checked.leaf), Means::Frame));
+        parts.memo().keep(key, frame.map_or(Means::Stream(checked.leaf), Means::Frame), false);
     }
 }
 
@@ -176,7 +176,7 @@ fn frame(
     operation: &Operation<'_>,
     waiter: Waiter<'_>,
 ) -> Option<Progress> {
-    renew(parts, target, slot, key, operation.call.count as u64)?;
+    renew(target, slot, key, operation.call.count as u64)?;
     let prepared = slot.borrow();
     let Means::Frame(frame) = prepared.if_key(&key)? else { return None };
     for path in &PATHS {
@@ -193,20 +193,14 @@ fn frame(
 
 /// Makes sure that an operation that the memo has as one frame has this number of elements.
 #[inline(always)]
-fn renew(
-    parts: &Parts,
-    target: &Target,
-    slot: &RefCell<Prepared>,
-    key: Key,
-    count: u64,
-) -> Option<()> {
+fn renew(target: &Target, slot: &RefCell<Prepared>, key: Key, count: u64) -> Option<()> {
     let datatype = match slot.borrow().if_key(&key)? {
         Means::Frame(frame) if frame.count == count => return Some(()),
         Means::Frame(frame) => frame.datatype.clone(),
         _ => return None,
     };
     // The number of elements is all that differs.
-    let frame = Frame::new(parts, target, &datatype, count)?;
+    let frame = Frame::new(target, &datatype, count)?;
     slot.replace(Prepared::new(key, Means::Frame(frame)));
     Some(())
 }

@@ -28,6 +28,7 @@
 
 use longshore_transport::Access;
 
+use super::direct::is_equal;
 use super::{Again, Path, Progress, Waiter, Ways};
 use crate::error::Result;
 use crate::job::Activity;
@@ -65,6 +66,9 @@ fn misfit(
     if len < LONG {
         return Some("it is shorter than 4 KiB");
     }
+    if !is_equal(target, operation) {
+        return Some("the target represents data of this type otherwise");
+    }
     match answers(parts.process(), target.peer) {
         true => Some("the target is in a call, where it takes messages sooner"),
         false => Some("its runs are short on average, or the system refuses"),
@@ -79,11 +83,15 @@ fn carry_out(
     ways: &mut Ways,
 ) -> Result<Option<Progress>> {
     let target = checked.target;
+    let is_copied = checked.is_copied();
     let turn = match target.route {
+        Route::Direct if !is_copied => return Ok(None),
         Route::Peer => None,
-        Route::Direct => match parts.memory().reach(target, checked.bytes)? {
-            Reach::Private(turn) => Some(turn),
-            Reach::Mapped(_) | Reach::Unknown => None,
+        Route::Direct => match parts.memory().reach(target, checked.bytes) {
+            Ok(Reach::Private(turn)) => Some(turn),
+            Ok(Reach::Mapped(_) | Reach::Unknown) => None,
+            Err(_) if !target.alike => None,
+            Err(error) => return Err(error),
         },
         Route::Rdma | Route::Message => return Ok(None),
     };
@@ -91,7 +99,7 @@ fn carry_out(
     // operation is noted.
     ways.key = ways.key.filter(|key| target.route == Route::Peer || key.is_private());
     ways.note(parts, checked);
-    let may_be = target.route == Route::Peer || turn.is_some();
+    let may_be = is_copied && (target.route == Route::Peer || turn.is_some());
     let copied = if may_be { copy(parts, checked, turn) } else { None };
     Ok(copied.map(|()| Progress::Copied))
 }
@@ -106,7 +114,7 @@ fn copy(parts: &Parts, checked: &Checked<'_>, turn: Option<Turn<'_>>) -> Option<
     if len < LONG || !may_go(parts, target) {
         return None;
     }
-    let far = checked.target_type.with_native(&process.me().architecture, |far| {
+    let far = checked.target_type.with_native(&target.architecture, |far| {
         Ok(if far.is_all_copy() { far.runs(checked.count, most) } else { None })
     });
     let near = if near.is_all_copy() { near.runs(count, most) } else { None };
@@ -139,7 +147,8 @@ fn again(
     operation: &Operation<'_>,
     _: Waiter<'_>,
 ) -> Again {
-    let may_be = frame.len >= LONG && matches!(target.route, Route::Peer | Route::Direct);
+    let is_reached = matches!(target.route, Route::Peer | Route::Direct);
+    let may_be = frame.len >= LONG && frame.alike && is_reached;
     match may_be.then(|| copy_run(parts, target, frame, operation)).flatten() {
         Some(()) => Again::Break(Some(Progress::Copied)),
         None => Again::Continue(()),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use longshore_transport::{Access, Rdma, Refused, RemoteMemory, Transfer};
 use shipable::{Partial, Program};
 
+use super::direct::is_equal;
 use super::{Again, Path, Progress, Waiter, Ways, message};
 use crate::error::{ErrorKind, Result, conversion};
 use crate::job::Activity;
@@ -81,6 +82,9 @@ fn misfit(_: &Parts, target: &Target, operation: &Operation<'_>, len: u64) -> Op
     match target.route {
         Route::Rdma if !operation.call.action.moves() => Some("the network only reads and writes"),
         Route::Rdma if operation.call.notify.is_some() => Some("it notifies the target"),
+        Route::Rdma if !is_equal(target, operation) => {
+            Some("the target represents data of this type otherwise")
+        }
         Route::Rdma if len < DENSE => Some("it is shorter than 64 KiB, and others are in flight"),
         Route::Rdma => Some("its runs are short on average"),
         _ => Some("the memory isn't registered memory of another host"),
@@ -97,7 +101,8 @@ fn carry_out(
     // An operation with a ticket may use other memory than its lender's. One that notifies goes
     // with its notification.
     let is_plain = ways.ticket.is_none() && checked.notify.is_none();
-    let is_done = is_plain && checked.is_lent() && access_memory(parts, checked)?;
+    let may_be = is_plain && checked.is_lent() && checked.is_copied();
+    let is_done = may_be && access_memory(parts, checked)?;
     Ok(is_done.then_some(Progress::Accessed))
 }
 
@@ -126,7 +131,7 @@ fn access_memory(parts: &Parts, checked: &Checked<'_>) -> Result<bool> {
     let run = near.contiguous(origin.count);
     let whole = len.div_ceil(len.div_ceil(WHOLE)).next_multiple_of(64);
     let (bytes, stretches) = (if run.is_some() { whole } else { PACKED }, rdma.stretch_limit());
-    let pieces = checked.target_type.with_native(&process.me().architecture, |far| {
+    let pieces = checked.target_type.with_native(&target.architecture, |far| {
         let runs = if far.is_all_copy() { far.runs(checked.count, most) } else { None };
         Ok(runs.and_then(|runs| pieces(&runs, checked.base, bytes, stretches)))
     })?;
@@ -172,7 +177,7 @@ fn again(
 ) -> Again {
     // An operation that notifies goes as a frame, with its notification.
     let is_transfer = operation.call.notify.is_none() && operation.call.action.moves();
-    if target.route != Route::Rdma || !is_transfer {
+    if target.route != Route::Rdma || !is_transfer || !frame.alike {
         return Again::Continue(());
     }
     if !message::may_go(parts, target) {

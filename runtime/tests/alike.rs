@@ -1,0 +1,466 @@
+//! Operations between ranks whose architectures differ in some types only: data of equal types are
+//! copied directly, other data are converted by message, and both give the same results.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use longshore::job::Routes;
+use longshore::shipable::Basic;
+use longshore::sim::{Options, run, run_shared};
+use longshore::{
+    Architecture, Buffer, Class, Datatype, Destination, Info, LockType, Op, Origin, Rank, Route,
+    Window, c,
+};
+use shipable::oracle::{self, Random};
+
+type A = Architecture;
+
+/// Runs a program on ranks of these architectures: simulated, in threads, and without the memo.
+fn on(architectures: &[A], body: impl Fn(&Rank) + Sync) {
+    let ranks = architectures.len() as u32;
+    let whole = |rank: Rank| {
+        body(&rank);
+        rank.finalize().unwrap();
+    };
+    for (routes, fast) in [(Routes::Best, true), (Routes::Best, false), (Routes::Message, true)] {
+        let architectures = architectures.to_vec();
+        let options = Options { architectures, routes, fast, ..Options::default() };
+        run(ranks, &options, whole).unwrap();
+        run_shared(ranks, &options, whole).unwrap();
+    }
+}
+
+#[test]
+fn related_ranks_of_a_host_reach_allocated_memory_directly() {
+    for (here, there, expected) in [
+        (A::X86_64, A::AARCH64, Route::Direct),
+        (A::AARCH64, A::X86_64, Route::Direct),
+        (A::I686, A::X86_64, Route::Direct),
+        (A::AARCH64, A::AARCH64, Route::Direct),
+        (A::S390X, A::S390X, Route::Direct),
+        (A::X86_64, A::S390X, Route::Message),
+    ] {
+        let options = Options { architectures: vec![here, there], ..Options::default() };
+        if options.adversary.is_some() || options.check != longshore::job::Checking::Off {
+            return;
+        }
+        run(2, &options, |rank| {
+            let window = Window::allocate(rank.world(), 64, 1, &Info::default()).unwrap();
+            let other = (rank.world().rank() + 1) % 2;
+            assert_eq!(window.route(other).unwrap(), expected, "{here} to {there}");
+            window.free().unwrap();
+            // The addresses of attachments aren't real at an emulated rank.
+            let dynamic = Window::create_dynamic(rank.world(), &Info::default()).unwrap();
+            assert_eq!(dynamic.route(other).unwrap(), Route::Message, "{here} to {there}");
+            dynamic.free().unwrap();
+            rank.finalize().unwrap();
+        })
+        .unwrap();
+    }
+}
+
+/// Elements of every basic type.
+const COUNT: u64 = 5;
+
+/// Memory for elements of a type at one rank, and the memory that they have at another, by the
+/// oracle. `None` if some value doesn't fit there.
+fn memories(
+    random: &mut Random,
+    datatype: &Datatype,
+    [here, there]: [&A; 2],
+) -> Option<[Vec<u8>; 2]> {
+    let length = |at: &A| (datatype.bounds(at).unwrap().extent() * COUNT as i64) as usize;
+    let memory = random.bytes(length(here));
+    let packed = oracle::pack(datatype, COUNT, (here, &memory, 0), there).unwrap();
+    let (stream, None) = packed else { return None };
+    let mut expected = vec![0; length(there)];
+    let refused = oracle::unpack(datatype, COUNT, (there, &mut expected, 0), (there, &stream));
+    refused.unwrap().is_none().then_some([memory, expected])
+}
+
+/// The bytes of the items. The gaps between them have any value.
+fn items(datatype: &Datatype, at: &A, memory: &[u8]) -> Vec<u8> {
+    let all = oracle::expand(datatype, at, COUNT).unwrap();
+    let bytes = |item: oracle::Item| {
+        let start = item.offset as usize;
+        memory[start..start + usize::from(item.scalar.size)].to_vec()
+    };
+    all.into_iter().flat_map(bytes).collect()
+}
+
+/// Rank 0 puts elements of each basic type to a like rank and to an unlike one, and gets them back.
+/// Each operation is repeated, so that the memo knows it from a target of the other kind.
+#[test]
+fn every_basic_type_arrives_whether_it_is_copied_or_converted() {
+    let types: Vec<Basic> = Basic::ALL.iter().copied().filter(|basic| !basic.is_marker()).collect();
+    for kinds in [
+        [A::X86_64, A::AARCH64],
+        [A::AARCH64, A::X86_64],
+        [A::AARCH64, A::LOONGARCH64],
+        [A::X86_64, A::I686],
+        [A::ARMHF, A::X86_64],
+        [A::X86_64, A::WIN64],
+        [A::MACOS, A::AARCH64],
+    ] {
+        let sides = [kinds[0], kinds[0], kinds[1]];
+        on(&sides, |rank| {
+            let world = rank.world();
+            let me = world.rank();
+            let mut window = Window::allocate(world, 1024, 1, &Info::default()).unwrap();
+            for &basic in &types {
+                let datatype = Datatype::from(basic);
+                let ty = rank.commit(&datatype).unwrap();
+                let mut random = Random::new(u64::from(basic.wire()), oracle::Options::default());
+                for round in 0..6 {
+                    // A like target, or the unlike one.
+                    let target = 1 + (round + u64::from(basic.wire())) as usize % 2;
+                    let both = [&sides[0], &sides[target]];
+                    let Some([memory, wanted]) = memories(&mut random, &datatype, both) else {
+                        continue;
+                    };
+                    let to = target as i32;
+                    window
+                        .fence(|epoch| match me {
+                            0 => {
+                                let data = Origin::typed(&memory[..], COUNT as i64, &ty);
+                                epoch.put(data, to, 0, COUNT as i64, &ty)
+                            }
+                            _ => Ok(()),
+                        })
+                        .unwrap();
+                    let what = format!("{basic} from {} to {}", both[0], both[1]);
+                    if me == to {
+                        let found = window.local().bytes(0, wanted.len()).unwrap();
+                        let [found, wanted] =
+                            [&found, &wanted].map(|memory| items(&datatype, both[1], memory));
+                        assert_eq!(found, wanted, "{what}");
+                    }
+                    let mut back = vec![0; memory.len()];
+                    window
+                        .fence(|epoch| match me {
+                            0 => {
+                                let room = Destination::typed(&mut back[..], COUNT as i64, &ty);
+                                epoch.get(room, to, 0, COUNT as i64, &ty)
+                            }
+                            _ => Ok(()),
+                        })
+                        .unwrap();
+                    if me == 0 {
+                        // Through the other representation and back.
+                        let (stream, refused) =
+                            oracle::pack(&datatype, COUNT, (both[1], &wanted, 0), both[0]).unwrap();
+                        assert!(refused.is_none(), "{what}");
+                        let found = items(&datatype, both[0], &back);
+                        assert_eq!(found, stream, "{what}");
+                    }
+                }
+            }
+            window.free().unwrap();
+        });
+    }
+}
+
+/// On a rank that emulates another architecture, slices have the machine's representation and
+/// buffers the rank's. What the memo has learnt from one must not be taken for the other.
+#[test]
+fn slices_and_buffers_of_an_emulated_rank_are_told_apart() {
+    for sides in [[A::S390X; 2], [A::AARCH64; 2], [A::AARCH64, A::X86_64], [A::I686, A::AARCH64]] {
+        on(&sides, |rank| {
+            let world = rank.world();
+            let me = world.rank();
+            let mut window = Window::allocate(world, 64, 8, &Info::default()).unwrap();
+            let (long, number) = (rank.type_of::<i64>().unwrap(), 0x0102_0304_0506_0708);
+            for round in 0..8i64 {
+                let value = number + round;
+                let mut buffer: Buffer<i64> = rank.buffer(1).unwrap();
+                buffer.write(0, &[value]).unwrap();
+                let values = [value];
+                let put = window.fence(|epoch| match (me, round % 2) {
+                    (0, 0) => epoch.put(&buffer, 1, 0, 1, &long),
+                    (0, _) => epoch.put(&values, 1, 0, 1, &long),
+                    _ => Ok(()),
+                });
+                put.unwrap();
+                if me == 1 {
+                    assert_eq!(window.get::<i64>(0).unwrap(), value, "round {round}");
+                }
+                let mut room: Buffer<i64> = rank.buffer(1).unwrap();
+                let mut slice = [0i64];
+                let got = window.fence(|epoch| match (me, round / 2 % 2) {
+                    (0, 0) => epoch.get(&mut room, 1, 0, 1, &long),
+                    (0, _) => epoch.get(&mut slice, 1, 0, 1, &long),
+                    _ => Ok(()),
+                });
+                got.unwrap();
+                if me == 0 {
+                    let found = if round / 2 % 2 == 0 { room.get(0).unwrap() } else { slice[0] };
+                    assert_eq!(found, value, "round {round}");
+                }
+                let sum = window.fence(|epoch| match (me, round % 2) {
+                    (0, 0) => epoch.accumulate(&[1i64], 1, 0, 1, &long, Op::Sum),
+                    (0, _) => {
+                        buffer.write(0, &[1]).unwrap();
+                        epoch.accumulate(&buffer, 1, 0, 1, &long, Op::Sum)
+                    }
+                    _ => Ok(()),
+                });
+                sum.unwrap();
+                if me == 1 {
+                    assert_eq!(window.get::<i64>(0).unwrap(), value + 1, "round {round}");
+                }
+            }
+            window.free().unwrap();
+        });
+    }
+}
+
+/// Accumulates of one origin to one place are ordered, also if some are converted by message and
+/// others are direct.
+#[test]
+fn a_direct_accumulate_does_not_overtake_a_converted_one() {
+    on(&[A::X86_64, A::AARCH64], |rank| {
+        let world = rank.world();
+        let mut window = Window::allocate(world, 16, 1, &Info::default()).unwrap();
+        let wide = rank.commit(&Datatype::from(Basic::LongDouble)).unwrap();
+        let long = rank.type_of::<i64>().unwrap();
+        let zero = [0u8; 16];
+        for round in 1..40i64 {
+            let rounds = [round];
+            window
+                .fence(|epoch| {
+                    if world.rank() == 0 {
+                        let data = Origin::typed(&zero[..], 1, &wide);
+                        epoch.accumulate(data, 1, 0, 1, &wide, Op::Replace)?;
+                        epoch.accumulate(&rounds, 1, 0, 1, &long, Op::Replace)?;
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            if world.rank() == 1 {
+                assert_eq!(window.get::<i64>(0).unwrap(), round);
+            }
+        }
+        window.free().unwrap();
+    });
+}
+
+/// Counters that ranks of two kinds raise at the same time lose no count: direct operations, those
+/// by message, and the owner's are atomic together.
+#[test]
+fn fetches_and_swaps_of_unlike_ranks_are_atomic() {
+    const ROUNDS: i64 = 200;
+    on(&[A::X86_64, A::AARCH64, A::LOONGARCH64], |rank| {
+        let world = rank.world();
+        let window = Window::allocate(world, 16, 8, &Info::default()).unwrap();
+        let mut sum = 0;
+        window
+            .lock_all(|epoch| {
+                for _ in 0..ROUNDS {
+                    epoch.flush(0, |epoch| {
+                        sum += 1;
+                        epoch.accumulate(&[1i64], 0, 0, 1, &rank.type_of::<i64>()?, Op::Sum)
+                    })?;
+                }
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(sum, ROUNDS);
+        world.barrier().unwrap();
+        if world.rank() == 0 {
+            assert_eq!(window.local().get::<i64>(0).unwrap(), ROUNDS * i64::from(world.size()));
+        }
+        window.free().unwrap();
+    });
+}
+
+/// The target is outside of any call, and no thread makes progress for it.
+#[test]
+fn equal_types_need_no_help_of_the_target() {
+    let options = Options {
+        architectures: vec![A::X86_64, A::AARCH64],
+        progress: false,
+        ..Options::default()
+    };
+    if options.adversary.is_some() || options.check != longshore::job::Checking::Off {
+        return;
+    }
+    let (is_done, is_ready) = (AtomicBool::new(false), AtomicU32::new(0));
+    run_shared(2, &options, |rank| {
+        let world = rank.world();
+        let window = Window::allocate(world, 64, 8, &Info::default()).unwrap();
+        window.local().set(0, 0i64).unwrap();
+        world.barrier().unwrap();
+        is_ready.fetch_add(1, SeqCst);
+        while is_ready.load(SeqCst) < 2 {
+            std::thread::yield_now();
+        }
+        let deadline = Instant::now() + Duration::from_secs(20);
+        if world.rank() == 1 {
+            while !is_done.load(SeqCst) {
+                assert!(Instant::now() < deadline, "the target's help is waited for");
+                std::thread::yield_now();
+            }
+        } else {
+            let double = rank.type_of::<f64>().unwrap();
+            let mut back = [0.0; 2];
+            let done = window.lock(1, LockType::Shared, |epoch| {
+                epoch.put(&[1.5, 2.5], 1, 2, 2, &double)?;
+                let old: i64 = epoch.fetch_and_op(3i64, 1, 0, Op::Sum)?.wait()?;
+                assert_eq!(old, 0);
+                let old: i64 = epoch.compare_and_swap(7i64, 3, 1, 0)?.wait()?;
+                assert_eq!(old, 3);
+                epoch.flush(1, |epoch| epoch.get(&mut back, 1, 2, 2, &double))
+            });
+            done.unwrap();
+            assert_eq!(back, [1.5, 2.5]);
+            is_done.store(true, SeqCst);
+        }
+        world.barrier().unwrap();
+        if world.rank() == 1 {
+            assert_eq!(window.get::<i64>(0).unwrap(), 7);
+        }
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    })
+    .unwrap();
+}
+
+/// A value that only one of the two representations can hold is refused by the converted operation,
+/// as between wholly unlike ranks.
+#[test]
+fn long_double_is_converted_between_x86_64_and_aarch64() {
+    on(&[A::AARCH64, A::X86_64], |rank| {
+        let world = rank.world();
+        let mut window = Window::allocate(world, 16, 1, &Info::default()).unwrap();
+        let ty = rank.type_of::<c::LongDouble>().unwrap();
+        for round in 0..3 {
+            let values = [c::LongDouble::from(0.25 + f64::from(round))];
+            let put = window.fence(|epoch| match world.rank() {
+                0 => epoch.put(&values, 1, 0, 1, &ty),
+                _ => Ok(()),
+            });
+            put.unwrap();
+            if world.rank() == 1 {
+                let found = window.get::<c::LongDouble>(0).unwrap().to_f64();
+                assert_eq!(found, Ok(0.25 + f64::from(round)));
+            }
+        }
+        window.free().unwrap();
+    });
+}
+
+/// A struct with displacements in bytes, as a program in C describes its own.
+fn record(members: [Basic; 2], at: i64) -> Datatype {
+    Datatype::struct_(&[1, 1], &[0, at], &members.map(Datatype::from)).unwrap()
+}
+
+#[test]
+fn byte_displacements_are_accepted_where_the_target_has_the_same_layout() {
+    use Basic::{Double, Int, Long, LongDouble};
+    for (members, at, there) in [
+        // Copied.
+        ([Int, Double], 8, A::AARCH64),
+        // Packed by hand: the basic types lie the same in C.
+        ([Int, Double], 4, A::AARCH64),
+        // Converted.
+        ([Int, LongDouble], 16, A::AARCH64),
+        ([Int, Double], 8, A::S390X),
+        ([Int, Long], 8, A::LOONGARCH64),
+        ([Int, Int], 4, A::I686),
+        // A long of 4 bytes, and the padding before the next element.
+        ([Double, Long], 8, A::ARMHF),
+    ] {
+        let sides = [A::X86_64, there];
+        on(&sides, |rank| {
+            let world = rank.world();
+            let me = world.rank();
+            let info = Info::default().set("target_types", "same_layout").unwrap();
+            let mut window = Window::allocate(world, 1024, 1, &info).unwrap();
+            let datatype = record(members, at);
+            // The other rank's twin has the same displacements.
+            let ty = rank.commit(&datatype).unwrap();
+            let mut random = Random::new(at as u64, oracle::Options::default());
+            for round in 0..4 {
+                let both = [&sides[0], &sides[1]];
+                let found = memories(&mut random, &datatype, both);
+                let Some([memory, wanted]) = found else { continue };
+                let put = window.fence(|epoch| match me {
+                    0 => {
+                        let data = Origin::typed(&memory[..], COUNT as i64, &ty);
+                        epoch.put(data, 1, 0, COUNT as i64, &ty)
+                    }
+                    _ => Ok(()),
+                });
+                put.unwrap();
+                if me == 1 {
+                    let found = window.local().bytes(0, wanted.len()).unwrap();
+                    let [found, wanted] =
+                        [&found, &wanted].map(|memory| items(&datatype, both[1], memory));
+                    assert_eq!(found, wanted, "{datatype} on {there}, round {round}");
+                }
+            }
+            window.free().unwrap();
+        });
+    }
+}
+
+#[test]
+fn other_byte_displacements_are_refused_with_the_first_difference() {
+    use Basic::{Char, Double, Int, Long};
+    for (members, at, says) in [
+        (
+            [Char, Double],
+            8,
+            "member 1 (MPI_DOUBLE) lies at offset 8 on x86-64 and at offset 4 on i686",
+        ),
+        ([Double, Int], 8, "an element has 16 bytes on x86-64 and 12 on i686"),
+        ([Int, Long], 8, "member 1 (MPI_LONG) lies at offset 8 on x86-64 and at offset 4 on i686"),
+        ([Double, Int], 24, "aren't those of a C struct, and MPI_DOUBLE has 8 bytes aligned to 8"),
+    ] {
+        on(&[A::X86_64, A::I686], |rank| {
+            let world = rank.world();
+            for policy in ["same_layout", "strict"] {
+                let info = Info::default().set("target_types", policy).unwrap();
+                let mut window = Window::allocate(world, 1024, 1, &info).unwrap();
+                let ty = rank.commit(&record(members, at)).unwrap();
+                let memory = [0u8; 64];
+                let put = window.fence(|epoch| match world.rank() {
+                    0 => epoch.put(Origin::typed(&memory[..], 1, &ty), 1, 0, 1, &ty),
+                    _ => Ok(()),
+                });
+                if world.rank() == 0 {
+                    let error = put.unwrap_err();
+                    assert_eq!(error.class(), Class::Type, "{error}");
+                    let text = error.to_string();
+                    assert_eq!(text.contains(says), policy == "same_layout", "{text}");
+                }
+                window.free().unwrap();
+            }
+        });
+    }
+}
+
+/// Two integers are a double of the program's, where nothing is converted between the ranks.
+#[test]
+fn data_of_equal_length_match_where_all_items_have_the_same_bytes() {
+    for (there, matches) in [(A::AARCH64, true), (A::S390X, false)] {
+        on(&[A::X86_64, there], |rank| {
+            let world = rank.world();
+            let info = Info::default().set("target_types", "same_layout").unwrap();
+            let mut window = Window::allocate(world, 64, 1, &info).unwrap();
+            let (double, int) = (rank.type_of::<f64>().unwrap(), rank.type_of::<i32>().unwrap());
+            let bits = 2.5f64.to_bits();
+            let halves: Vec<u8> = bits.to_le_bytes().into();
+            let put = window.fence(|epoch| match world.rank() {
+                0 => epoch.put(Origin::typed(&halves[..], 2, &int), 1, 8, 1, &double),
+                _ => Ok(()),
+            });
+            if world.rank() == 0 {
+                assert_eq!(put.is_ok(), matches, "{there}: {put:?}");
+            } else if matches {
+                assert_eq!(window.get::<f64>(8).unwrap(), 2.5);
+            }
+            window.free().unwrap();
+        });
+    }
+}
