@@ -154,7 +154,7 @@ impl Program {
     }
 
     #[cold]
-    fn past_the_end(&self, count: u64, position: u64) -> Error {
+    pub(super) fn past_the_end(&self, count: u64, position: u64) -> Error {
         let problem = match self.stream_length(count) {
             Ok(length) => format!("the packed stream of {count} elements has {length} bytes"),
             Err(error) => return error,

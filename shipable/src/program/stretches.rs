@@ -1,8 +1,12 @@
 //! The memory that a program reaches, as strided stretches or as single runs.
 
+use std::ops::Range;
+
 use super::Program;
+use super::cursor::{Cursor, Elements, Strip};
 use super::op::{Body, Op};
 use crate::dims::Dim;
+use crate::error::Result;
 
 /// A run of bytes of memory, repeated in strided dimensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +101,100 @@ impl Program {
         let mut runs = RunCollector { found: Vec::new(), most };
         let all = Dim { count, stride: self.extent };
         runs.repeat(&[all], 0, &mut |runs, at| runs.body(&self.body, at)).then_some(runs.found)
+    }
+}
+
+impl Program {
+    /// Calls `each` with the runs of memory that hold a part of the packed stream of `count`
+    /// elements, in the order of the stream: the displacement and the length of each run, in bytes.
+    /// Adjoining runs are passed as one. `each` returns whether to go on.
+    ///
+    /// The part is found by division and binary search, so a part of a large type takes time in
+    /// proportion to the runs of the part. The program has to be
+    /// [all copy](Program::is_all_copy): a run then has as many bytes in memory as in the stream.
+    ///
+    /// ```
+    /// use shipable::{Architecture, Committed, Datatype};
+    ///
+    /// let column = Datatype::vector(1 << 30, 1, 10, &Datatype::double())?;
+    /// let column = Committed::new(&column, &Architecture::X86_64)?;
+    /// let mut runs = Vec::new();
+    /// column.native().runs_within(1, 12..32, |at, len| {
+    ///     runs.push((at, len));
+    ///     true
+    /// })?;
+    /// assert_eq!(runs, [(84, 4), (160, 8), (240, 8)]);
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Position`](crate::Error::Position) if the part isn't within the stream.
+    /// - [`Error::Overflow`](crate::Error::Overflow) if a displacement of the elements exceeds an
+    ///   `i64`, or the length of the stream a `u64`.
+    pub fn runs_within(
+        &self,
+        count: u64,
+        part: Range<u64>,
+        mut each: impl FnMut(i64, u64) -> bool,
+    ) -> Result<()> {
+        let wanted = part.end.saturating_sub(part.start);
+        let length = self.part(count, part.start, wanted)?;
+        if length < wanted {
+            return Err(self.past_the_end(count, part.end));
+        }
+        self.range(count)?;
+        if length == 0 {
+            return Ok(());
+        }
+        if let Some(start) = self.contiguous(count) {
+            each(start.wrapping_add(part.start as i64), length);
+            return Ok(());
+        }
+        let elements = Elements::new(&self.body, count, self.extent);
+        let mut cursor = Cursor::in_order(&elements, part);
+        let mut last: Option<(i64, u64)> = None;
+        let mut add = |at: i64, len: u64| match &mut last {
+            Some((start, run)) if start.checked_add_unsigned(*run) == Some(at) => {
+                *run += len;
+                true
+            }
+            _ => last.replace((at, len)).is_none_or(|(start, run)| each(start, run)),
+        };
+        while let Some(strip) = cursor.next(u64::MAX) {
+            if !strip.runs(&mut add) {
+                return Ok(());
+            }
+        }
+        if let Some((start, run)) = last {
+            each(start, run);
+        }
+        Ok(())
+    }
+}
+
+impl Strip<'_> {
+    /// Calls `each` with every run of memory, until it returns false. Returns whether it didn't.
+    fn runs(&self, each: &mut impl FnMut(i64, u64) -> bool) -> bool {
+        match self {
+            Strip::Grid { block, units, counts, memory, memory_strides, .. } => {
+                let len = units * block.item().memory();
+                let [outer, inner] = *memory_strides;
+                (0..counts[0] as i64).all(|row| {
+                    let row = memory.wrapping_add(outer.wrapping_mul(row));
+                    (0..counts[1] as i64)
+                        .all(|at| each(row.wrapping_add(inner.wrapping_mul(at)), len))
+                })
+            }
+            // A cursor in order makes no tiles.
+            Strip::Tile(_) => true,
+            Strip::Table { gather, runs, base, .. } => runs.clone().all(|index| {
+                let (start, run) = gather.run(index);
+                each(base.wrapping_add(start), gather.item().bytes_in_memory(run.end - run.start))
+            }),
+            Strip::Units { item, units, memory, .. } => each(*memory, units * item.memory()),
+            Strip::Cut { item, memory, .. } => each(*memory, item.memory()),
+        }
     }
 }
 
