@@ -103,6 +103,7 @@ mod flat;
 mod flavor;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod general;
 mod given;
 mod group;
 #[cfg(any(doc, doctest))]
@@ -128,6 +129,7 @@ mod sequence;
 mod several;
 pub mod sim;
 mod special;
+mod stream;
 mod tap;
 mod types;
 mod waiter;
@@ -144,6 +146,7 @@ pub use communicator::{
 pub use engine::{Policy as TargetTypes, Status, UNDEFINED};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use flavor::{Flavor, Model};
+pub use general::{Completer, General};
 pub use given::Given;
 pub use group::{Comparison, Group, PROC_NULL};
 #[doc(hidden)]
@@ -168,6 +171,7 @@ pub use shipable::{
     Architecture, Bounds, Class, Data, Datatype, Distribution, Element, Enum, Enumeration, Form,
     Order, Shipable, Signature, Tag, TypeClass, address, arch, c, fortran,
 };
+pub use stream::{Holding, Sink, Source};
 pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, IntoTargetType, TargetType, Type};
 pub use window::{

@@ -56,6 +56,11 @@ impl Lease {
         self.span
     }
 
+    /// The memory, and what keeps it alive.
+    pub(crate) fn into_parts(self) -> (Span, Keeper) {
+        (self.span, self._keeper)
+    }
+
     /// The lease of a part of its memory: `span`, which lies in it.
     pub(crate) fn of_part(self, span: Span) -> Lease {
         Lease { span, ..self }

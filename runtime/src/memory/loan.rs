@@ -85,6 +85,11 @@ impl<'a> Loan<'a> {
 }
 
 impl Loan<'_> {
+    /// The memory, for a holder that keeps the loan's lifetime.
+    pub(crate) fn span(&self) -> Span {
+        self.span
+    }
+
     /// Memory that a user points to, and keeps alive.
     pub(crate) fn pointed(span: Span) -> Self {
         Loan { span, lender: PhantomData }
@@ -92,6 +97,11 @@ impl Loan<'_> {
 }
 
 impl LoanMut<'_> {
+    /// The memory, for a holder that keeps the loan's lifetime.
+    pub(crate) fn span(&self) -> Span {
+        self.span
+    }
+
     /// Lends the memory again for a shorter time: a reborrow.
     pub(crate) fn again(&mut self) -> LoanMut<'_> {
         LoanMut { span: self.span, lender: PhantomData }

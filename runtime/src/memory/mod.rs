@@ -1,7 +1,7 @@
 //! Joins memory to programs.
 //!
 //! A [`Span`] is memory without a lifetime, so that the engine can hold it while an operation is in
-//! flight. Four rules make its use sound:
+//! flight. Five rules make its use sound:
 //!
 //! 1. Memory of windows is kept alive by the [`Exposed`] that gave the span. The holder of the span
 //!    holds the [`Exposed`] too.
@@ -12,6 +12,10 @@
 //!    are accessed, never the gaps between them.
 //! 4. A span's bytes are accessed through pointers with a checked length, never as a slice, since
 //!    others may write them at any time.
+//! 5. The exception are the elements of a [`Source`](crate::Source) or [`Sink`](crate::Sink) that
+//!    are one run. The system reads and writes them as a slice. A source's memory is lent for
+//!    reading, or belongs to its operation; a sink's is lent exclusively, or belongs to its
+//!    operation. So nobody else writes the first, or uses the second, while the slice is there.
 //!
 //! This module has a safe interface over its unsafe code. [`raw`](crate::raw) and the windows'
 //! calls without scopes are unsafe themselves, since their callers promise the third rule.
