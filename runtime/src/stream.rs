@@ -10,13 +10,14 @@
 
 use std::marker::PhantomData;
 
-use shipable::{Architecture, Partial, SharedProgram};
+use shipable::{Architecture, Datatype, Partial, SharedProgram};
 
 use crate::communicator::Communicator;
 use crate::error::{Result, conversion};
 use crate::given::{Given, Kept, Taken};
 use crate::memory::{Keeper, Lease, Memory};
 use crate::origin::{Destination, Elementwise, Origin};
+use crate::types::Type;
 
 /// The elements that a call reads, as a packed stream.
 ///
@@ -85,6 +86,26 @@ impl Elementwise {
         let program = self.program(representation).ok()?;
         let start = program.contiguous(self.count).filter(|_| self.count > 0)?;
         Some((start, program.stream_length(self.count).ok()?))
+    }
+}
+
+impl Communicator {
+    /// Commits a datatype for this rank's memory, as [`Rank::commit`](crate::Rank::commit) does,
+    /// where only a communicator is at hand.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let double = rank.world().commit(&longshore::Datatype::double())?;
+    /// assert_eq!(double.extent(), 8);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Rank::commit`](crate::Rank::commit).
+    pub fn commit(&self, datatype: &Datatype) -> Result<Type> {
+        self.process().ready()?;
+        self.process().elements().commit(datatype)
     }
 }
 

@@ -1,0 +1,52 @@
+//! Files that unlike machines write together: MPI's I/O (MPI-5.0 chapter 14).
+//!
+//! The ranks of a communicator [open](File::open) a file. Each sets a [`View`]: which bytes it sees,
+//! and how values are represented there. Accesses are by explicit offsets, by a pointer of the
+//! rank's own, or by a pointer that all share; by one rank or by all together; at once or with a
+//! [`Request`]. Values are converted between the memory of the rank, whatever its machine, and the
+//! file. [`File`] has a first example.
+//!
+//! ```text
+//!   File ─ open, sizes, views          access     one rank, by offset or pointer
+//!    │                                 ordered    by the shared pointer
+//!    ├── access, nonblocking, ordered  collective all ranks together
+//!    ├── collective ── exchange        exchange   by aggregators, in two phases
+//!    │                    │
+//!    └── individual ──── layout        layout     where the bytes of a view lie
+//!             │                        individual between elements and the bytes
+//!          storage                     storage    the system's file
+//! ```
+//!
+//! The crate uses the public interface of `longshore` only: collective calls to agree and to
+//! exchange data, windows for the shared pointer and for the lock of atomic mode.
+//!
+//! Left out: registered representations (MPI-5.0 section 14.5.3), and error handlers of files
+//! (section 14.7): every call returns its error.
+
+mod access;
+mod agreement;
+mod amode;
+mod collective;
+mod datarep;
+mod error;
+mod exchange;
+mod file;
+mod hosts;
+mod individual;
+mod info;
+mod lanes;
+mod layout;
+mod nonblocking;
+mod ordered;
+mod shared;
+mod storage;
+mod view;
+
+pub use access::{Status, Whence};
+pub use amode::Amode;
+pub use datarep::Datarep;
+pub use error::{Error, Result};
+pub use file::File;
+pub use info::{Choice, Info};
+pub use nonblocking::Request;
+pub use view::View;

@@ -1,0 +1,131 @@
+//! A file as the system has it: bytes at offsets.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+
+use nix::fcntl::{FallocateFlags, fallocate};
+
+use crate::amode::Amode;
+use crate::error::{Error, Result};
+
+/// An open file.
+pub(crate) struct Storage {
+    file: File,
+    path: String,
+}
+
+/// What all ranks that open one file see of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The number of its inode, which all mounts of a network file system share. Numbers of devices
+    /// differ between mounts.
+    pub inode: u64,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+/// The error of the system in doing something with a path.
+pub(crate) fn system(doing: &'static str, path: &str, error: impl Into<io::Error>) -> Error {
+    Error::System { doing, path: path.to_owned(), error: error.into() }
+}
+
+/// Deletes a file.
+pub(crate) fn delete(path: &str) -> Result<()> {
+    fs::remove_file(path).map_err(|error| system("delete", path, error))
+}
+
+impl Storage {
+    /// Opens a file. Returns whether this call has made it.
+    pub fn open(path: &str, amode: Amode, perm: u32) -> Result<(Storage, bool)> {
+        let mut options = OpenOptions::new();
+        options.read(amode.may_read()).write(amode.may_write()).mode(perm);
+        let failed = |error| system("open", path, error);
+        if amode.contains(Amode::CREATE) {
+            match options.clone().create_new(true).open(path) {
+                Ok(file) => return Storage::checked(file, path).map(|storage| (storage, true)),
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(failed(error));
+                }
+                Err(error) if amode.contains(Amode::EXCL) => return Err(failed(error)),
+                Err(_) => {}
+            }
+        }
+        let file = options.open(path).map_err(failed)?;
+        Ok((Storage::checked(file, path)?, false))
+    }
+
+    /// Refuses directories, which the system opens for reading.
+    fn checked(file: File, path: &str) -> Result<Storage> {
+        let failed = |error| system("open", path, error);
+        if file.metadata().map_err(failed)?.is_dir() {
+            return Err(failed(io::Error::from_raw_os_error(nix::libc::EISDIR)));
+        }
+        Ok(Storage { file, path: path.to_owned() })
+    }
+
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn failed(&self, doing: &'static str, error: io::Error) -> Error {
+        system(doing, &self.path, error)
+    }
+
+    pub fn identity(&self) -> Result<Identity> {
+        let found = self.file.metadata().map_err(|error| self.failed("look at", error))?;
+        Ok(Identity { inode: found.ino(), size: found.len() })
+    }
+
+    /// The length of the file in bytes.
+    pub fn size(&self) -> Result<u64> {
+        Ok(self.identity()?.size)
+    }
+
+    /// Makes the file shorter or longer.
+    pub fn set_size(&self, size: u64) -> Result<()> {
+        self.file.set_len(size).map_err(|error| self.failed("change the size of", error))
+    }
+
+    /// Gets room for the first `size` bytes. The file becomes as long, unless it is longer.
+    pub fn preallocate(&self, size: u64) -> Result<()> {
+        let length = i64::try_from(size).map_err(|_| {
+            self.failed("get room for", io::Error::from_raw_os_error(nix::libc::EFBIG))
+        })?;
+        if length == 0 {
+            return Ok(());
+        }
+        match fallocate(self.file.as_fd(), FallocateFlags::empty(), 0, length) {
+            Ok(()) => Ok(()),
+            // The file system has no such call. Its files get their room when they are written.
+            Err(nix::errno::Errno::EOPNOTSUPP) if self.size()? < size => self.set_size(size),
+            Err(nix::errno::Errno::EOPNOTSUPP) => Ok(()),
+            Err(error) => Err(self.failed("get room for", error.into())),
+        }
+    }
+
+    /// Waits until all that was written is on the device.
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync_all().map_err(|error| self.failed("sync", error))
+    }
+
+    /// Reads bytes at an offset, until `room` is full or the file ends. Returns their number.
+    pub fn read(&self, offset: u64, room: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while done < room.len() {
+            match self.file.read_at(&mut room[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed("read", error)),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes bytes at an offset.
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.file.write_all_at(bytes, offset).map_err(|error| self.failed("write", error))
+    }
+}
