@@ -113,8 +113,8 @@ impl<'a> Origin<'a> {
     /// The elements as a packed stream. See [`Source`] for an example.
     ///
     /// # Errors
-    /// BUFFER for elements outside of their memory, and for [`IN_PLACE`](crate::IN_PLACE). COUNT for
-    /// a negative count. TYPE for a type of another rank. OTHER after finalize.
+    /// BUFFER for elements outside of their memory, and for [`IN_PLACE`](crate::IN_PLACE). COUNT
+    /// for a negative count. TYPE for a type of another rank. OTHER after finalize.
     pub fn source(self, communicator: &Communicator) -> Result<Source<'a>> {
         let process = communicator.process();
         process.ready()?;
@@ -219,7 +219,8 @@ impl Source<'_> {
     ///
     /// # Errors
     /// CONVERSION for a value that the representation can't hold. The values before it are packed.
-    /// ARG for a position past the end of the stream. Otherwise those of [`length`](Source::length).
+    /// ARG for a position past the end of the stream. Otherwise those of
+    /// [`length`](Source::length).
     pub fn pack(
         &self,
         representation: &Architecture,
@@ -247,8 +248,8 @@ impl Sink<'_> {
         self.elements.span.bytes_at_mut(start, len)
     }
 
-    /// Unpacks `input`, the bytes of the stream from `position` on. If a stream comes in parts, they
-    /// are unpacked in order with one `partial` for all.
+    /// Unpacks `input`, the bytes of the stream from `position` on. If a stream comes in parts,
+    /// they are unpacked in order with one `partial` for all.
     ///
     /// # Errors
     /// CONVERSION for a value that this rank's type can't hold. Only the values before it are

@@ -10,15 +10,8 @@ use crate::error::{Error, Result};
 use crate::file::{Core, File};
 use crate::individual::{self, Moved};
 use crate::info::Info;
+use crate::status::Status;
 use crate::view::View;
-
-/// What an access came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Status {
-    /// The bytes of the elements that were read or written, as they are in this rank's memory. Fewer
-    /// than the elements have if the file ended.
-    pub bytes: u64,
-}
 
 /// The reference of an offset (MPI-5.0 section 14.4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,10 +194,10 @@ impl File {
     /// ```
     ///
     /// # Errors
-    /// ARG for a negative offset, or one that is too large. TYPE if the elements are no whole number
-    /// of etypes. ACCESS for a file that is only written. UNSUPPORTED_OPERATION for one in sequential
-    /// mode. CONVERSION for a value that this rank's type can't hold; the elements before it are
-    /// read. IO if the system fails. Those of the runtime for the room.
+    /// ARG for a negative offset, or one that is too large. TYPE if the elements are no whole
+    /// number of etypes. ACCESS for a file that is only written. UNSUPPORTED_OPERATION for one in
+    /// sequential mode. CONVERSION for a value that this rank's type can't hold; the elements
+    /// before it are read. IO if the system fails. Those of the runtime for the room.
     #[doc(alias = "MPI_File_read_at")]
     pub fn read_at<'a>(&self, offset: i64, room: impl Into<Destination<'a>>) -> Result<Status> {
         self.individual("read_at", At::Offset(offset), self.sink(room.into())?)
@@ -214,8 +207,8 @@ impl File {
     /// [`read_at`](File::read_at).
     ///
     /// # Errors
-    /// READ_ONLY for a file that is only read. NO_SPACE or QUOTA if there is no room. CONVERSION for
-    /// a value that the file's representation can't hold; the elements before it are written.
+    /// READ_ONLY for a file that is only read. NO_SPACE or QUOTA if there is no room. CONVERSION
+    /// for a value that the file's representation can't hold; the elements before it are written.
     /// Otherwise those of [`read_at`](File::read_at).
     #[doc(alias = "MPI_File_write_at")]
     pub fn write_at<'a>(&self, offset: i64, data: impl Into<Origin<'a>>) -> Result<Status> {

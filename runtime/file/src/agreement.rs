@@ -1,5 +1,5 @@
-//! Agreement of the ranks of a file: on errors of collective calls, and on arguments that have to be
-//! equal.
+//! Agreement of the ranks of a file: on errors of collective calls, and on arguments that have to
+//! be equal.
 
 use longshore::{Class, Communicator, Op};
 

@@ -7,13 +7,14 @@ use std::ops::Range;
 
 use longshore::{Destination, Origin};
 
-use crate::access::{Access, At, Data, Status};
+use crate::access::{Access, At, Data};
 use crate::agreement::agree;
 use crate::error::{Error, Result};
 use crate::exchange;
 use crate::file::{File, Split};
 use crate::individual::Moved;
 use crate::info::{Choice, Info};
+use crate::status::Status;
 
 /// Runs of the file that are on average at least as long are accessed by their own ranks: the
 /// system takes longer for the bytes than for the calls.
@@ -184,7 +185,8 @@ impl File {
         self.collective("read_all", At::Pointer, self.sink(room.into()))
     }
 
-    /// Writes elements at the individual pointer, by all ranks (MPI-5.0 section 14.4.3). Collective.
+    /// Writes elements at the individual pointer, by all ranks (MPI-5.0 section 14.4.3).
+    /// Collective.
     ///
     /// # Errors
     /// Those of [`write_at_all`](File::write_at_all).
@@ -193,8 +195,8 @@ impl File {
         self.collective("write_all", At::Pointer, self.source(data.into()))
     }
 
-    /// Begins a split collective read at an offset of the view (MPI-5.0 section 14.4.5). Collective.
-    /// The elements are there when it returns.
+    /// Begins a split collective read at an offset of the view (MPI-5.0 section 14.4.5).
+    /// Collective. The elements are there when it returns.
     ///
     /// # Errors
     /// IO if a split collective call of the file has begun and hasn't ended. Others are returned by
@@ -232,7 +234,8 @@ impl File {
         self.begin("write_at_all", || self.write_at_all(offset, data))
     }
 
-    /// Begins a split collective read at the individual pointer (MPI-5.0 section 14.4.5). Collective.
+    /// Begins a split collective read at the individual pointer (MPI-5.0 section 14.4.5).
+    /// Collective.
     ///
     /// # Errors
     /// Those of [`read_at_all_begin`](File::read_at_all_begin).

@@ -32,7 +32,8 @@ pub(crate) struct Domains {
 }
 
 impl Domains {
-    /// Divides `range` among the aggregators, each of which handles at most `piece` bytes at a time.
+    /// Divides `range` among the aggregators, each of which handles at most `piece` bytes at a
+    /// time.
     pub fn new(range: Range<u64>, aggregators: Vec<i32>, piece: u64) -> Domains {
         const PAGE: u64 = 4096;
         let size = (range.end - range.start).div_ceil(aggregators.len() as u64);
@@ -383,7 +384,7 @@ mod tests {
     fn runs_that_adjoin_or_overlap_become_one() {
         let runs = vec![(0, 4), (10, 2), (4, 6), (11, 5), (20, 1)];
         assert_eq!(merged(runs.clone(), 0), [0..16, 20..21]);
-        assert_eq!(merged(runs, 4), [0..21]);
+        assert_eq!(merged(runs, 4), vec![0u64..21; 1]);
         assert_eq!(merged(vec![], 0), []);
     }
 

@@ -1,4 +1,5 @@
-//! [`File`]: opening and closing, sizes, hints, and what a file is (MPI-5.0 sections 14.2 and 14.6).
+//! [`File`]: opening and closing, sizes, hints, and what a file is (MPI-5.0 sections 14.2 and
+//! 14.6).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +14,7 @@ use crate::hosts::Hosts;
 use crate::info::Info;
 use crate::lanes::Lanes;
 use crate::shared::{Atomicity, Pointer};
+use crate::status::Status;
 use crate::storage::{self, Storage};
 use crate::view::View;
 
@@ -71,7 +73,7 @@ pub(crate) struct State {
 pub(crate) struct Split {
     /// The name of both calls, without their ends.
     pub call: &'static str,
-    pub outcome: Result<crate::Status>,
+    pub outcome: Result<Status>,
 }
 
 impl Core {
@@ -106,8 +108,8 @@ impl File {
     /// # Errors
     /// At all ranks, the first rank's error of these: AMODE for modes that contradict each other.
     /// NOT_SAME if the modes differ, or if the path isn't the same file everywhere. NO_SUCH_FILE,
-    /// FILE_EXISTS, ACCESS, READ_ONLY, NO_SPACE, QUOTA, BAD_FILE (for a directory, too) or IO if the
-    /// system refuses it. Those of the runtime for the communicator.
+    /// FILE_EXISTS, ACCESS, READ_ONLY, NO_SPACE, QUOTA, BAD_FILE (for a directory, too) or IO if
+    /// the system refuses it. Those of the runtime for the communicator.
     #[doc(alias = "MPI_File_open")]
     pub fn open(comm: &Communicator, path: &str, amode: Amode, info: &Info) -> Result<File> {
         if comm.remote_group().is_some() {
@@ -236,12 +238,12 @@ impl File {
         }
     }
 
-    /// Closes the file (MPI-5.0 section 14.2.2). Collective. What was written is in the file. A file
-    /// opened with [`Amode::DELETE_ON_CLOSE`] is deleted.
+    /// Closes the file (MPI-5.0 section 14.2.2). Collective. What was written is in the file. A
+    /// file opened with [`Amode::DELETE_ON_CLOSE`] is deleted.
     ///
     /// # Errors
-    /// Those of [`may_close`](File::may_close), after which the file is closed all the same. Those of
-    /// [`delete`](File::delete).
+    /// Those of [`may_close`](File::may_close), after which the file is closed all the same. Those
+    /// of [`delete`](File::delete).
     #[doc(alias = "MPI_File_close")]
     pub fn close(self) -> Result<()> {
         let checked = self.may_close();

@@ -142,8 +142,8 @@ fn buffer(length: u64, most: u64) -> Result<Vec<u8>> {
     Ok(buffer)
 }
 
-/// Reads the runs of a part of the stream into `room`, which has the length of the part. Returns the
-/// number of bytes before the end of the file.
+/// Reads the runs of a part of the stream into `room`, which has the length of the part. Returns
+/// the number of bytes before the end of the file.
 fn read_runs(
     storage: &Storage,
     layout: &Layout,

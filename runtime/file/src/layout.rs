@@ -209,8 +209,8 @@ impl Layout {
         Ok(tile * size + low)
     }
 
-    /// The number of etypes from the view's start to the first one that begins at or after an offset
-    /// of the file.
+    /// The number of etypes from the view's start to the first one that begins at or after an
+    /// offset of the file.
     pub fn etypes_before(&self, offset: u64) -> Result<i64> {
         if self.ascends {
             return Ok(self.before(offset)?.div_ceil(self.etype) as i64);

@@ -1,10 +1,10 @@
 //! Files that unlike machines write together: MPI's I/O (MPI-5.0 chapter 14).
 //!
-//! The ranks of a communicator [open](File::open) a file. Each sets a [`View`]: which bytes it sees,
-//! and how values are represented there. Accesses are by explicit offsets, by a pointer of the
-//! rank's own, or by a pointer that all share; by one rank or by all together; at once or with a
-//! [`Request`]. Values are converted between the memory of the rank, whatever its machine, and the
-//! file. [`File`] has a first example.
+//! The ranks of a communicator [open](File::open) a file. Each sets a [`View`]: which bytes it
+//! sees, and how values are represented there. Accesses are by explicit offsets, by a pointer of
+//! the rank's own, or by a pointer that all share; by one rank or by all together; at once or with
+//! a [`Request`]. Values are converted between the memory of the rank, whatever its machine, and
+//! the file. [`File`] has a first example.
 //!
 //! ```text
 //!   File ─ open, sizes, views          access     one rank, by offset or pointer
@@ -39,14 +39,16 @@ mod layout;
 mod nonblocking;
 mod ordered;
 mod shared;
+mod status;
 mod storage;
 mod view;
 
-pub use access::{Status, Whence};
+pub use access::Whence;
 pub use amode::Amode;
 pub use datarep::Datarep;
 pub use error::{Error, Result};
 pub use file::File;
 pub use info::{Choice, Info};
 pub use nonblocking::Request;
+pub use status::Status;
 pub use view::View;

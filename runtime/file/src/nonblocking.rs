@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longshore::{Class, General, Given, Holding, Memory};
 
-use crate::access::{At, Data, Status};
+use crate::access::{At, Data};
 use crate::error::{Error, Result};
 use crate::file::File;
+use crate::status::Status;
 
 /// The longest access that a call carries out itself: handing it to another thread takes as long.
 const AT_ONCE: u64 = 16 << 10;
@@ -114,7 +115,8 @@ impl File {
     /// Starts to read elements at an offset of the view; see [`read_at`](File::read_at).
     ///
     /// # Errors
-    /// Those of [`read_at`](File::read_at): those of the arguments at once, the others by the request.
+    /// Those of [`read_at`](File::read_at): those of the arguments at once, the others by the
+    /// request.
     #[doc(alias = "MPI_File_iread_at")]
     pub fn iread_at<M: Memory>(
         &self,
@@ -159,8 +161,8 @@ impl File {
     }
 
     /// Starts to read elements at an offset of the view, at all ranks (MPI-5.0 section 14.4.2).
-    /// Collective. No rank waits for another one: a rank's request is complete when its own elements
-    /// are read.
+    /// Collective. No rank waits for another one: a rank's request is complete when its own
+    /// elements are read.
     ///
     /// # Errors
     /// Those of [`iread_at`](File::iread_at), of this rank only.
@@ -174,8 +176,8 @@ impl File {
     }
 
     /// Starts to write elements at an offset of the view, at all ranks (MPI-5.0 section 14.4.2).
-    /// Collective. No rank waits for another one: a rank's request is complete when its own elements
-    /// are written.
+    /// Collective. No rank waits for another one: a rank's request is complete when its own
+    /// elements are written.
     ///
     /// # Errors
     /// Those of [`iwrite_at`](File::iwrite_at), of this rank only.

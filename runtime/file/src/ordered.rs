@@ -2,10 +2,11 @@
 
 use longshore::{Destination, Origin};
 
-use crate::access::{At, Data, Status, Whence};
+use crate::access::{At, Data, Whence};
 use crate::agreement::{agree, same};
 use crate::error::Result;
 use crate::file::File;
+use crate::status::Status;
 
 impl File {
     /// Moves the shared pointer on by the etypes of an access, and returns where that begins.
@@ -62,8 +63,8 @@ impl File {
         self.in_order("read_ordered", self.sink(room.into()))
     }
 
-    /// Writes the ranks' elements in the order of ranks from the shared pointer on, which moves past
-    /// all of them (MPI-5.0 section 14.4.4). Collective.
+    /// Writes the ranks' elements in the order of ranks from the shared pointer on, which moves
+    /// past all of them (MPI-5.0 section 14.4.4). Collective.
     ///
     /// ```
     /// # use longshore_file::{Amode, File, Info, Whence};

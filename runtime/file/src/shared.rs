@@ -95,7 +95,8 @@ impl Atomicity {
         })
     }
 
-    /// Carries out an access, which `writes`, when no access is under way that it may conflict with.
+    /// Carries out an access, which `writes`, when no access is under way that it may conflict
+    /// with.
     pub fn exclude<T>(&self, writes: bool, access: impl FnOnce() -> Result<T>) -> Result<T> {
         match self {
             Atomicity::Own(own) if writes => {
