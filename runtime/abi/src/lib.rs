@@ -23,7 +23,7 @@
 //! | `exports` | the exported functions |
 //! | `call` | the frame of a call, and the quick ways around it |
 //! | `environment`; `attribute` | start, end and sessions; functions for keyvals and attributes |
-//! | `window`; `collective` | one-sided communication; collective calls |
+//! | `window`; `file`; `collective` | one-sided communication; files; collective calls |
 //! | `message` | messages between two processes |
 //! | `request` | operations under way |
 //! | `operation` | operations of reductions |
@@ -39,6 +39,7 @@ mod datatype;
 mod edge;
 mod environment;
 mod exports;
+mod file;
 mod message;
 mod objects;
 mod request;

@@ -120,7 +120,7 @@ impl Span {
     pub(crate) fn bytes_at(&self, at: i64, len: u64) -> Option<&[u8]> {
         let (start, len) = (self.part_at(at, len)?.start, usize::try_from(len).ok()?);
         // SAFETY: the bytes are in the span's memory, as checked, and are of elements, so they are
-        // initialized. By the fifth rule of the module, nobody writes them while the slice is there.
+        // initialized. By the fifth rule of the module, nobody writes them meanwhile.
         (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts(start, len) })
     }
 

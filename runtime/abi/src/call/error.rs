@@ -10,9 +10,9 @@ use crate::edge::fault::{Fault, Raiser, Result};
 use crate::edge::handle::{Handle, Kind, Object, find};
 use crate::edge::state;
 use crate::environment::session::Session;
+use crate::file::File;
 use crate::objects::codes;
 use crate::objects::errhandler::{Errhandler, create};
-use crate::objects::file::File;
 use crate::window::Win;
 
 /// Gives an error to its object's handler, and returns its code.

@@ -191,6 +191,11 @@ impl Type {
         &self.version
     }
 
+    /// The version of its constructor, for a type that is made of it.
+    pub fn shared_version(&self) -> &Arc<Version> {
+        &self.version
+    }
+
     pub fn card(&self) -> &Card {
         &self.card
     }

@@ -107,6 +107,16 @@ impl From<longshore::Error> for Fault {
     }
 }
 
+impl From<longshore_file::Error> for Fault {
+    #[cold]
+    fn from(error: longshore_file::Error) -> Fault {
+        match error {
+            longshore_file::Error::Runtime(error) => error.into(),
+            error => Fault::new(error.class(), error.to_string()),
+        }
+    }
+}
+
 impl From<longshore::shipable::Error> for Fault {
     #[cold]
     fn from(error: longshore::shipable::Error) -> Fault {

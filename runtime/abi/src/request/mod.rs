@@ -67,12 +67,21 @@ pub enum Operation {
     Rma(longshore::Request<()>),
     /// A collective call.
     Collective(Started),
+    /// An access to a file.
+    File(Box<longshore_file::Request<Pointed>>),
     /// An operation of the program.
     General(Arc<General>),
     /// An operation that has completed, and its outcome.
     Complete(Outcome),
     /// None: a persistent request that isn't started.
     Inactive,
+}
+
+/// The status of an access to a file.
+pub fn status_of(moved: longshore_file::Status) -> Status {
+    let mut status = Status::EMPTY;
+    status.set_own(moved.bytes as i64);
+    status
 }
 
 /// What an operation came to.
@@ -253,6 +262,7 @@ impl Operation {
             Operation::Flush(sends, _) => Some(sends),
             Operation::Rma(request) => Some(request),
             Operation::Collective(started) => Some(started.waitable()),
+            Operation::File(access) => Some(access.waitable()),
             Operation::General(_) | Operation::Complete(_) | Operation::Inactive => None,
         }
     }
@@ -281,6 +291,12 @@ impl Operation {
                 return match general.end() {
                     Ok(status) => Outcome { status, fault: None },
                     Err(fault) => Outcome::failed(fault, None),
+                };
+            }
+            Operation::File(access) => {
+                return match access.wait() {
+                    Ok((_, moved)) => Outcome { status: status_of(moved), fault: None },
+                    Err(error) => Outcome::failed(error.into(), None),
                 };
             }
             Operation::Inactive => Ok(Status::NONE),

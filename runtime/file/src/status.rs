@@ -1,0 +1,9 @@
+//! What an access came to (MPI-5.0 section 14.4).
+
+/// What an access came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The bytes of the elements that were read or written, as they are in this rank's memory.
+    /// Fewer than the elements have if the file ended.
+    pub bytes: u64,
+}
