@@ -221,6 +221,83 @@ static void external32(void) {
   OK(MPI_File_close(&file));
 }
 
+/* A representation of the program: all bits are inverted. */
+static int inverted, extents;
+
+static int invert(void *memory, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra) {
+  unsigned char *from = extra ? memory : file, *to = extra ? file : memory;
+  int i, bytes;
+  CHECK(position == 0);
+  OK(MPI_Type_size(type, &bytes));
+  for (i = 0; i < count * bytes; i++)
+    to[i] = (unsigned char)~from[i];
+  inverted++;
+  return MPI_SUCCESS;
+}
+
+static int writing;
+
+static int to_file(void *memory, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra) {
+  CHECK(extra == &writing);
+  return invert(memory, type, count, file, position, extra);
+}
+
+static int from_file(void *memory, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra) {
+  CHECK(extra == &writing);
+  return invert(memory, type, count, file, position, NULL);
+}
+
+static int same_extent(MPI_Datatype type, MPI_Aint *extent, void *extra) {
+  MPI_Aint lb;
+  (void)extra;
+  extents++;
+  return MPI_Type_get_extent(type, &lb, extent);
+}
+
+static int wide(MPI_Datatype type, MPI_Aint *extent, void *extra) {
+  (void)type, (void)extra;
+  *extent = 16;
+  return MPI_SUCCESS;
+}
+
+static void registered(void) {
+  MPI_File file = opened("registered", SCRATCH);
+  MPI_Datatype etype, filetype;
+  MPI_Offset disp;
+  MPI_Request request;
+  MPI_Status status;
+  int mine[3] = {me, -me, 7}, back[4] = {0};
+  char text[MPI_MAX_DATAREP_STRING];
+  OK(MPI_Register_datarep("inverted", from_file, to_file, same_extent, &writing));
+  OK(MPI_Register_datarep_c("plain", MPI_CONVERSION_FN_NULL_C, MPI_CONVERSION_FN_NULL_C, same_extent, NULL));
+  OK(MPI_Register_datarep("wide", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, wide, NULL));
+  FAILS(MPI_ERR_DUP_DATAREP, MPI_Register_datarep("plain", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, same_extent, NULL));
+  FAILS(MPI_ERR_DUP_DATAREP, MPI_Register_datarep("native", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, same_extent, NULL));
+  FAILS(MPI_ERR_UNSUPPORTED_DATAREP, MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "wide", MPI_INFO_NULL));
+  OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "inverted", MPI_INFO_NULL));
+  OK(MPI_File_get_view(file, &disp, &etype, &filetype, text));
+  CHECK(!strcmp(text, "inverted") && extents > 0);
+  OK(MPI_File_write_at_all(file, 3 * me, mine, 3, MPI_INT, &status));
+  counted(&status, MPI_INT, 3);
+  OK(MPI_File_iread_at(file, 3 * me, back, 3, MPI_INT, &request));
+  OK(MPI_Wait(&request, &status));
+  counted(&status, MPI_INT, 3);
+  CHECK(!memcmp(mine, back, sizeof mine) && inverted == 2);
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  /* The file ends after the elements of the last rank. */
+  memset(back, 0, sizeof back);
+  OK(MPI_File_read_at(file, 3 * (size - 1), back, 4, MPI_INT, &status));
+  counted(&status, MPI_INT, 3);
+  CHECK(back[2] == 7 && back[3] == 0);
+  OK(MPI_File_read_at_all_begin(file, 3 * me, back, 3, MPI_INT));
+  OK(MPI_File_read_at_all_end(file, back, &status));
+  CHECK(!memcmp(mine, back, sizeof mine));
+  OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "plain", MPI_INFO_NULL));
+  OK(MPI_File_read_at(file, 3 * me, back, 3, MPI_INT, &status));
+  CHECK(back[0] == ~me && back[2] == ~7);
+  OK(MPI_File_close(&file));
+}
+
 static int calls, last;
 static MPI_File seen;
 
@@ -387,6 +464,7 @@ int main(int argc, char **argv) {
   columns("internal", 8);
   columns("external32", 4);
   external32();
+  registered();
   faults();
   queries();
   atomic();

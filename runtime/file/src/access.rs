@@ -1,17 +1,11 @@
-//! Accesses by explicit offsets and by the individual pointer (MPI-5.0 sections 14.4.2 and 14.4.3),
-//! and what all accesses have in common.
+//! Accesses by explicit offsets and by the individual pointer (MPI-5.0 sections 14.4.2 and 14.4.3).
 
-use std::ops::Range;
-use std::sync::Arc;
-
-use longshore::{Class, Destination, Origin, Sink, Source};
+use longshore::{Class, Destination, Origin};
 
 use crate::error::{Error, Result};
-use crate::file::{Core, File};
-use crate::individual::{self, Moved};
-use crate::info::Info;
+use crate::file::File;
 use crate::status::Status;
-use crate::view::View;
+use crate::transfer::{Access, At, Data};
 
 /// The reference of an offset (MPI-5.0 section 14.4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,118 +18,12 @@ pub enum Whence {
     End,
 }
 
-/// Where an access begins.
-#[derive(Clone, Copy)]
-pub(crate) enum At {
-    /// At an offset in etypes.
-    Offset(i64),
-    /// At the individual pointer, which moves on.
-    Pointer,
-    /// At an offset in etypes that the shared pointer gave.
-    Shared(i64),
-}
-
-/// The elements of an access.
-pub(crate) enum Data<'a> {
-    Write(Source<'a>),
-    Read(Sink<'a>),
-}
-
-/// An access that has been checked.
-pub(crate) struct Access {
-    pub core: Arc<Core>,
-    pub view: Arc<View>,
-    pub info: Arc<Info>,
-    /// The part of the view's stream.
-    pub part: Range<u64>,
-    /// The bytes of the elements in this rank's memory.
-    native: u64,
-    pub writes: bool,
-}
-
-impl Data<'_> {
-    pub fn writes(&self) -> bool {
-        matches!(self, Data::Write(_))
-    }
-
-    /// The bytes of the elements in the file.
-    fn length(&self, view: &View) -> Result<u64> {
-        Ok(match self {
-            Data::Write(source) => source.length(view.layout.architecture())?,
-            Data::Read(sink) => sink.length(view.layout.architecture())?,
-        })
-    }
-
-    /// The bytes of the elements in the memory of this rank.
-    fn native(&self, file: &File) -> Result<u64> {
-        let own = file.comm.representation(file.comm.rank())?;
-        Ok(match self {
-            Data::Write(source) => source.length(&own)?,
-            Data::Read(sink) => sink.length(&own)?,
-        })
-    }
-
-    /// The number of etypes of the elements.
-    ///
-    /// # Errors
-    /// TYPE if that is no whole number.
-    pub fn etypes(&self, view: &View) -> Result<i64> {
-        let (length, etype) = (self.length(view)?, view.layout.etype_size());
-        if length % etype != 0 {
-            let problem = format!(
-                "the access is of {length} bytes of the file, which are no whole number of etypes \
-                 {} of {etype} bytes",
-                view.etype
-            );
-            return Err(Error::argument(Class::Type, problem));
-        }
-        Ok((length / etype) as i64)
-    }
-}
-
-impl Access {
-    /// Carries out the access by this rank, and returns what moved.
-    pub fn carry_out(&self, data: &mut Data<'_>) -> Result<Moved> {
-        self.core.access(self.writes, || self.carry_out_now(data))
-    }
-
-    fn carry_out_now(&self, data: &mut Data<'_>) -> Result<Moved> {
-        if self.part.is_empty() {
-            return Ok(Moved { bytes: 0, error: None });
-        }
-        let (storage, layout, part) = (&self.core.storage, &self.view.layout, self.part.clone());
-        match data {
-            Data::Write(source) => individual::write(storage, layout, &self.info, source, part),
-            Data::Read(sink) => individual::read(storage, layout, &self.info, sink, part),
-        }
-    }
-
-    /// The status of the access.
-    pub fn status(&self, bytes: u64) -> Status {
-        let whole = self.part.end - self.part.start;
-        let bytes = match whole == self.native || whole == 0 {
-            true => bytes,
-            // Values are converted. A part of them has its share of the bytes.
-            false => (u128::from(bytes) * u128::from(self.native) / u128::from(whole)) as u64,
-        };
-        Status { bytes }
-    }
-
-    /// The outcome of an access.
-    pub fn outcome(&self, moved: Result<Moved>) -> Result<Status> {
-        match moved? {
-            Moved { error: Some(error), .. } => Err(error),
-            Moved { bytes, error: None } => Ok(self.status(bytes)),
-        }
-    }
-}
-
 impl File {
     /// Checks an access, and moves the individual pointer on if it is used.
     pub(crate) fn prepare(&self, call: &'static str, at: At, data: &Data<'_>) -> Result<Access> {
         let writes = data.writes();
         self.may(call, writes, matches!(at, At::Shared(_)))?;
-        let native = data.native(self)?;
+        let native = data.native(&self.comm.representation(self.comm.rank())?)?;
         let mut state = self.core.state();
         let (view, info) = (state.view.clone(), state.info.clone());
         let etypes = data.etypes(&view)?;

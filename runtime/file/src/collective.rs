@@ -4,17 +4,20 @@
 //! same [`Algorithm`]. The ranks carry it out, and agree on errors.
 
 use std::ops::Range;
+use std::sync::PoisonError;
 
 use longshore::{Destination, Origin};
 
-use crate::access::{Access, At, Data};
 use crate::agreement::agree;
+use crate::core::Split;
 use crate::error::{Error, Result};
-use crate::exchange;
-use crate::file::{File, Split};
+use crate::exchange::Domains;
+use crate::file::File;
 use crate::individual::Moved;
-use crate::info::{Choice, Info};
+use crate::info::Choice;
+use crate::staged::Stage;
 use crate::status::Status;
+use crate::transfer::{Access, At, Data};
 
 /// Runs of the file that are on average at least as long are accessed by their own ranks: the
 /// system takes longer for the bytes than for the calls.
@@ -37,15 +40,32 @@ struct Claim {
     ascends: bool,
     /// Whether the rank has an error instead.
     failed: bool,
+    /// The hints of the rank. Those of the first rank count.
+    cb_nodes: i64,
+    cb_buffer_size: i64,
+    buffering: i64,
 }
 
 impl Claim {
-    const NUMBERS: usize = 5;
+    const NUMBERS: usize = 8;
 
     fn of(access: &Access) -> Result<Claim> {
-        let (layout, part) = (&access.view.layout, &access.part);
+        let (layout, part, info) = (&access.view.layout, &access.part, &access.info);
+        // In atomic mode accesses take place one after the other, each as a whole.
+        let buffering = match access.writes {
+            _ if access.core.atomicity().is_some() => Choice::Disable,
+            true => info.cb_write,
+            false => info.cb_read,
+        };
+        let hints = Claim {
+            cb_nodes: info.cb_nodes.into(),
+            cb_buffer_size: info.cb_buffer_size as i64,
+            buffering: buffering as i64,
+            ascends: true,
+            ..Claim::default()
+        };
         if part.is_empty() {
-            return Ok(Claim { ascends: true, ..Claim::default() });
+            return Ok(hints);
         }
         let bounds = layout.bounds(part.clone())?;
         let (mut runs, mut bytes) = (0, 0);
@@ -59,18 +79,29 @@ impl Claim {
             bytes: (part.end - part.start) as i64,
             run: (bytes / runs) as i64,
             ascends: layout.ascends(),
-            failed: false,
+            ..hints
         })
     }
 
     fn numbers(self) -> [i64; Claim::NUMBERS] {
         let flags = i64::from(self.ascends) | i64::from(self.failed) << 1;
-        [self.start, self.end, self.bytes, self.run, flags]
+        let Claim { start, end, bytes, run, cb_nodes, cb_buffer_size, buffering, .. } = self;
+        [start, end, bytes, run, flags, cb_nodes, cb_buffer_size, buffering]
     }
 
     fn from(numbers: &[i64]) -> Claim {
-        let &[start, end, bytes, run, flags] = numbers else { return Claim::default() };
-        Claim { start, end, bytes, run, ascends: flags & 1 != 0, failed: flags & 2 != 0 }
+        let &[start, end, bytes, run, flags, cb_nodes, cb_buffer_size, buffering] = numbers else {
+            return Claim::default();
+        };
+        let (ascends, failed) = (flags & 1 != 0, flags & 2 != 0);
+        Claim { start, end, bytes, run, ascends, failed, cb_nodes, cb_buffer_size, buffering }
+    }
+
+    /// Whether the rank wants aggregators.
+    fn choice(&self) -> Choice {
+        let all = [Choice::Automatic, Choice::Enable, Choice::Disable];
+        let own = all.into_iter().find(|choice| *choice as i64 == self.buffering);
+        own.unwrap_or_default()
     }
 }
 
@@ -138,20 +169,24 @@ impl File {
     }
 
     fn carry_out(&self, access: &Access, data: &mut Data<'_>, claims: &[Claim]) -> Result<Moved> {
-        let info: &Info = &access.info;
-        let choice = if access.writes { info.cb_write } else { info.cb_read };
-        // In atomic mode accesses take place one after the other, each as a whole.
-        let choice = if access.core.atomicity().is_some() { Choice::Disable } else { choice };
-        match choose(claims, choice) {
-            Algorithm::Independent => access.carry_out(data),
-            Algorithm::TwoPhase(range) => {
-                let aggregators = self.hosts.aggregators(&self.comm, info.cb_nodes)?;
-                let domains = exchange::Domains::new(range, aggregators, info.cb_buffer_size);
-                match data {
-                    Data::Write(source) => exchange::write(&self.comm, access, source, &domains),
-                    Data::Read(sink) => exchange::read(&self.comm, access, sink, &domains),
-                }
-            }
+        let first = claims.first().copied().unwrap_or_default();
+        let Algorithm::TwoPhase(range) = choose(claims, first.choice()) else {
+            return access.carry_out(data);
+        };
+        let aggregators = self.hosts.aggregators(&self.comm, first.cb_nodes as u32)?;
+        let size = first.cb_buffer_size as u64;
+        let mut place = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = place.take_if(|stage| !stage.fits(&aggregators, size)) {
+            other.free()?;
+        }
+        let stage = match &mut *place {
+            Some(stage) => stage,
+            none => none.insert(Stage::new(&self.comm, &aggregators, size)?),
+        };
+        let domains = Domains::new(range, aggregators, size);
+        match data {
+            Data::Write(source) => stage.write(&self.comm, access, source, &domains),
+            Data::Read(sink) => stage.read(&self.comm, access, sink, &domains),
         }
     }
 
@@ -287,6 +322,13 @@ impl File {
         Ok(())
     }
 
+    /// What the split collective call that has begun came to; `None` if none has, or if it failed,
+    /// which its end returns. An interface whose callers convert values looks at it.
+    pub fn begun(&self) -> Option<Status> {
+        let state = self.core.state();
+        state.split.as_ref().and_then(|split| split.outcome.as_ref().ok().copied())
+    }
+
     fn end(&self, call: &'static str) -> Result<Status> {
         let mut state = self.core.state();
         let begun = state.split.as_ref().map(|split| split.call);
@@ -345,7 +387,7 @@ mod tests {
     use super::*;
 
     fn claim(start: i64, end: i64, bytes: i64, run: i64) -> Claim {
-        Claim { start, end, bytes, run, ascends: true, failed: false }
+        Claim { start, end, bytes, run, ascends: true, ..Claim::default() }
     }
 
     #[test]

@@ -1,20 +1,20 @@
 //! [`File`]: opening and closing, sizes, hints, and what a file is (MPI-5.0 sections 14.2 and
 //! 14.6).
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use longshore::{Class, Communicator, Datatype, Group, Type};
+use longshore::{Class, Communicator, Group, Type};
 
 use crate::agreement::{agree, same};
 use crate::amode::Amode;
+use crate::core::Core;
 use crate::datarep::Datarep;
 use crate::error::{Error, Result};
 use crate::hosts::Hosts;
 use crate::info::Info;
 use crate::lanes::Lanes;
-use crate::shared::{Atomicity, Pointer};
-use crate::status::Status;
+use crate::shared::Pointer;
+use crate::staged::Stage;
 use crate::storage::{self, Storage};
 use crate::view::View;
 
@@ -46,56 +46,9 @@ pub struct File {
     pub(crate) pointer: Pointer,
     pub(crate) lanes: Lanes,
     pub(crate) hosts: Hosts,
+    /// The buffers of collective accesses; made by the first one that needs them.
+    pub(crate) stage: Mutex<Option<Stage>>,
     group: Group,
-}
-
-/// What accesses use, on any thread.
-pub(crate) struct Core {
-    pub storage: Storage,
-    pub amode: Amode,
-    state: Mutex<State>,
-    is_atomic: AtomicBool,
-    /// The lock of atomic accesses; made when the mode is first turned on.
-    atomicity: Mutex<Option<Arc<Atomicity>>>,
-}
-
-/// What calls on a file change.
-pub(crate) struct State {
-    pub view: Arc<View>,
-    pub info: Arc<Info>,
-    /// The individual pointer, in etypes.
-    pub pointer: i64,
-    /// The split collective call that has begun.
-    pub split: Option<Split>,
-}
-
-/// A split collective call between its two halves.
-pub(crate) struct Split {
-    /// The name of both calls, without their ends.
-    pub call: &'static str,
-    pub outcome: Result<Status>,
-}
-
-impl Core {
-    pub fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The lock of atomic accesses, if the file is in atomic mode.
-    pub fn atomicity(&self) -> Option<Arc<Atomicity>> {
-        match self.is_atomic.load(Ordering::Relaxed) {
-            true => self.atomicity.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            false => None,
-        }
-    }
-
-    /// Carries out an access, which `writes`: in atomic mode when no other is under way.
-    pub fn access<T>(&self, writes: bool, access: impl FnOnce() -> Result<T>) -> Result<T> {
-        match self.atomicity() {
-            Some(atomicity) => atomicity.exclude(writes, access),
-            None => access(),
-        }
-    }
 }
 
 impl File {
@@ -121,7 +74,8 @@ impl File {
             Ok((core, pointer)) => {
                 let (core, lanes) = (Arc::new(core), Lanes::new());
                 let (hosts, group) = (Hosts::default(), comm.group().clone());
-                Ok(File { comm: own, core, pointer, lanes, hosts, group })
+                let stage = Mutex::default();
+                Ok(File { comm: own, core, pointer, lanes, hosts, stage, group })
             }
             Err(error) => {
                 own.free()?;
@@ -247,12 +201,12 @@ impl File {
     #[doc(alias = "MPI_File_close")]
     pub fn close(self) -> Result<()> {
         let checked = self.may_close();
-        let File { comm, core, pointer, lanes, .. } = self;
+        let File { comm, core, pointer, lanes, stage, .. } = self;
         // The threads end with their last access.
         drop(lanes);
-        let atomicity = core.atomicity.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(atomicity) = atomicity.and_then(Arc::into_inner) {
-            atomicity.free()?;
+        core.free()?;
+        if let Some(stage) = stage.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            stage.free()?;
         }
         // No rank frees it before all have come here, so no access is left either.
         let freed = pointer.free();
@@ -523,20 +477,14 @@ impl File {
     #[doc(alias = "MPI_File_set_atomicity")]
     pub fn set_atomicity(&self, atomic: bool) -> Result<()> {
         same(&self.comm, "values of the flag", atomic.into())?;
-        {
-            let mut atomicity = self.core.atomicity.lock().unwrap_or_else(PoisonError::into_inner);
-            if atomic && atomicity.is_none() {
-                *atomicity = Some(Arc::new(Atomicity::new(&self.comm)?));
-            }
-        }
-        self.core.is_atomic.store(atomic, Ordering::Relaxed);
+        self.core.set_atomic(&self.comm, atomic)?;
         Ok(self.comm.barrier()?)
     }
 
     /// Whether the file is in atomic mode (MPI-5.0 section 14.6.1).
     #[doc(alias = "MPI_File_get_atomicity")]
     pub fn atomicity(&self) -> bool {
-        self.core.is_atomic.load(Ordering::Relaxed)
+        self.core.is_atomic()
     }
 
     /// Refuses an access that the mode doesn't allow. `by_shared`: the access is by the shared
@@ -558,17 +506,5 @@ impl File {
         };
         let path = self.core.storage.path().to_owned();
         Err(Error::Forbidden { class, call, path, amode: amode.to_string(), remedy })
-    }
-}
-
-impl Core {
-    fn new(comm: &Communicator, storage: Storage, amode: Amode, info: &Info) -> Result<Core> {
-        let byte = comm.commit(&Datatype::byte())?;
-        let own = comm.representation(comm.rank())?;
-        let view = View::new(0, &byte, &byte, Datarep::Native, &own)?;
-        let state =
-            State { view: Arc::new(view), info: Arc::new(info.clone()), pointer: 0, split: None };
-        let (state, is_atomic) = (Mutex::new(state), AtomicBool::new(false));
-        Ok(Core { storage, amode, state, is_atomic, atomicity: Mutex::new(None) })
     }
 }

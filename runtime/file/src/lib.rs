@@ -7,26 +7,29 @@
 //! the file. [`File`] has a first example.
 //!
 //! ```text
-//!   File ─ open, sizes, views          access     one rank, by offset or pointer
-//!    │                                 ordered    by the shared pointer
-//!    ├── access, nonblocking, ordered  collective all ranks together
-//!    ├── collective ── exchange        exchange   by aggregators, in two phases
-//!    │                    │
-//!    └── individual ──── layout        layout     where the bytes of a view lie
-//!             │                        individual between elements and the bytes
-//!          storage                     storage    the system's file
+//!   File                               access, nonblocking, ordered, collective: the calls
+//!    │
+//!    ├── access, nonblocking, ordered  transfer    an access that has been checked
+//!    ├── collective                    staged      by aggregators, whose memory all reach
+//!    │      ├── staged ── exchange     exchange    by aggregators and messages
+//!    │      │               │
+//!    └── transfer ── individual        individual  between a rank's elements and the bytes
+//!                        │             layout      where the bytes of a view lie
+//!                layout, storage       storage     the system's file
 //! ```
 //!
 //! The crate uses the public interface of `longshore` only: collective calls to agree and to
 //! exchange data, windows for the shared pointer and for the lock of atomic mode.
 //!
-//! Left out: registered representations (MPI-5.0 section 14.5.3), and error handlers of files
+//! Left out: representations with functions of the program (MPI-5.0 section 14.5.3), which the C
+//! interface has, and error handlers of files
 //! (section 14.7): every call returns its error.
 
 mod access;
 mod agreement;
 mod amode;
 mod collective;
+mod core;
 mod datarep;
 mod error;
 mod exchange;
@@ -38,9 +41,12 @@ mod lanes;
 mod layout;
 mod nonblocking;
 mod ordered;
+mod runs;
 mod shared;
+mod staged;
 mod status;
 mod storage;
+mod transfer;
 mod view;
 
 pub use access::Whence;
@@ -52,3 +58,8 @@ pub use info::{Choice, Info};
 pub use nonblocking::Request;
 pub use status::Status;
 pub use view::View;
+
+/// Runs the Rust code blocks of the documentation page as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/files.md")]
+struct Pages;

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longshore::{Class, General, Given, Holding, Memory};
 
-use crate::access::{At, Data};
 use crate::error::{Error, Result};
 use crate::file::File;
 use crate::status::Status;
+use crate::transfer::{At, Data};
 
 /// The longest access that a call carries out itself: handing it to another thread takes as long.
 const AT_ONCE: u64 = 16 << 10;

@@ -2,11 +2,12 @@
 
 use longshore::{Destination, Origin};
 
-use crate::access::{At, Data, Whence};
+use crate::access::Whence;
 use crate::agreement::{agree, same};
 use crate::error::Result;
 use crate::file::File;
 use crate::status::Status;
+use crate::transfer::{At, Data};
 
 impl File {
     /// Moves the shared pointer on by the etypes of an access, and returns where that begins.

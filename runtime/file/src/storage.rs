@@ -2,9 +2,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 
+use longshore::Local;
 use nix::fcntl::{FallocateFlags, fallocate};
 
 use crate::amode::Amode;
@@ -117,6 +119,39 @@ impl Storage {
             match self.file.read_at(&mut room[done..], offset + done as u64) {
                 Ok(0) => break,
                 Ok(read) => done += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed("read", error)),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes bytes of a window's memory at an offset, from where they are.
+    pub fn write_from(&self, memory: &Local<'_>, part: Range<u64>, offset: u64) -> Result<()> {
+        let mut done = 0;
+        while part.start + done < part.end {
+            let (start, len) =
+                ((part.start + done) as i64, (part.end - part.start - done) as usize);
+            match memory.write_to(start, len, &self.file, offset + done)? {
+                Ok(0) => return Err(self.failed("write", io::ErrorKind::WriteZero.into())),
+                Ok(written) => done += written as u64,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed("write", error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads bytes at an offset into a window's memory, until the part is full or the file ends.
+    /// Returns their number.
+    pub fn read_into(&self, memory: &Local<'_>, part: Range<u64>, offset: u64) -> Result<u64> {
+        let mut done = 0;
+        while part.start + done < part.end {
+            let (start, len) =
+                ((part.start + done) as i64, (part.end - part.start - done) as usize);
+            match memory.read_from(start, len, &self.file, offset + done)? {
+                Ok(0) => break,
+                Ok(read) => done += read as u64,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.failed("read", error)),
             }

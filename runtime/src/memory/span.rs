@@ -1,11 +1,15 @@
 //! A [`Span`]: memory without a lifetime, the operations of programs on it, and plain copies of it.
 #![allow(unsafe_code)]
 
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use longshore_transport::peer_memory::NearRun;
 use longshore_transport::{Access, Offer, PeerMemory, Rdma, Transfer};
+use nix::libc;
 use shipable::program::{Strided, copy, copy_in};
 use shipable::{Architecture, Committed, Element, Partial, Program, View, ViewMut};
 use smallvec::SmallVec;
@@ -107,6 +111,40 @@ impl Span {
         // rules its memory is alive and used by nobody else while the span is held. The transfer is
         // dropped before.
         Some(unsafe { Transfer::of_memory(rdma, place, len) })
+    }
+
+    /// Lets the system write `len` bytes, from displacement `at` on, to a file.
+    pub(crate) fn write_to(self, at: i64, len: u64, file: &File, offset: u64) -> io::Result<usize> {
+        let (part, len, offset) = self.for_file(at, len, offset)?;
+        // SAFETY: the bytes are in the span's memory, as checked, which the module's rules keep
+        // alive. The system copies them, as another process would: nothing here has a reference.
+        let written = unsafe {
+            libc::pwrite64(file.as_raw_fd(), part.start.cast_const().cast(), len, offset)
+        };
+        usize::try_from(written).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Lets the system read `len` bytes of a file to displacement `at`.
+    pub(crate) fn read_from(
+        self,
+        at: i64,
+        len: u64,
+        file: &File,
+        offset: u64,
+    ) -> io::Result<usize> {
+        let (part, len, offset) = self.for_file(at, len, offset)?;
+        // SAFETY: as for `write_to`. The memory is a window's, which may be written.
+        let read = unsafe { libc::pread64(file.as_raw_fd(), part.start.cast(), len, offset) };
+        usize::try_from(read).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// A part of the memory, its length and an offset in a file, as the system takes them.
+    fn for_file(self, at: i64, len: u64, offset: u64) -> io::Result<(Span, usize, i64)> {
+        let outside = || io::Error::from(io::ErrorKind::InvalidInput);
+        let part = self.part_at(at, len).ok_or_else(outside)?;
+        let numbers = (usize::try_from(len), i64::try_from(offset));
+        let (Ok(len), Ok(offset)) = numbers else { return Err(outside()) };
+        Ok((part, len, offset))
     }
 
     /// Whether all bytes between two displacements are in its memory.

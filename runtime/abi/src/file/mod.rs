@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `mod.rs` | [`File`], the object behind a handle: opening and closing, views, what is asked of files |
 //! | [`access`] | reading and writing (section 14.4) |
+//! | [`datarep`] | representations that programs register (section 14.5.3) |
 //!
 //! The crate `longshore-file` has all I/O.
 
 pub(crate) mod access;
+pub(crate) mod datarep;
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
@@ -24,6 +26,7 @@ use crate::edge::constants::{
 use crate::edge::fault::{Fault, Result};
 use crate::edge::handle::{Handle, Kind, Object, find, insert, remove};
 use crate::edge::lock::lock;
+use crate::file::datarep::Registered;
 use crate::objects::errhandler::Errhandler;
 use crate::objects::info::{Info, Pairs};
 use crate::objects::object::Card;
@@ -34,6 +37,8 @@ pub struct File {
     card: Card,
     /// The etype and the filetype of the view, if they were set.
     types: Mutex<Option<[Arc<Type>; 2]>>,
+    /// The representation of the view, if the program has registered it.
+    conversion: Mutex<Option<Arc<Registered>>>,
 }
 
 static OF_FILES: Mutex<Option<Arc<Errhandler>>> = Mutex::new(None);
@@ -45,6 +50,11 @@ impl File {
 
     pub fn inner(&self) -> &longshore_file::File {
         &self.inner
+    }
+
+    /// The representation of the view, if the program has registered it.
+    pub fn conversion(&self) -> Option<Arc<Registered>> {
+        lock(&self.conversion).clone()
     }
 
     /// The handler of files that have none of their own: MPI_ERRORS_RETURN at first (MPI-5.0
@@ -81,7 +91,7 @@ pub fn file_open(comm: &Comm, path: &str, amode: c_int, info: Option<&Info>) -> 
     let card = Card::default();
     // Later changes of the default are for files that are opened later.
     card.set_errhandler(File::default_handler());
-    insert(Arc::new(File { inner, card, types: Mutex::default() }))
+    insert(Arc::new(File { inner, card, types: Mutex::default(), conversion: Mutex::default() }))
 }
 
 /// What could refuse the close comes first, so that the file stays as it is then.
@@ -165,14 +175,23 @@ pub fn file_set_view(
     let [etype, filetype] = [types[0].committed()?, types[1].committed()?];
     let disp = Some(disp).filter(|disp| *disp != CURRENT);
     let hints = hints(file.inner.info(), info);
+    let conversion = Registered::named(datarep);
+    if let Some(conversion) = &conversion {
+        conversion.suits(etype.datatype())?;
+        conversion.suits(filetype.datatype())?;
+    }
+    let datarep = if conversion.is_some() { "native" } else { datarep };
     file.inner.set_view(disp, etype, filetype, datarep, &hints)?;
     *lock(&file.types) = Some(types);
+    *lock(&file.conversion) = conversion;
     Ok(())
 }
 
 pub fn file_get_view(file: &File, room: Chars) -> Result<(i64, Handle, Handle)> {
     let view = file.inner.view();
-    room.write(view.datarep.name(), MAX_DATAREP_STRING as usize);
+    let conversion = file.conversion();
+    let name = conversion.as_ref().map_or(view.datarep.name(), |own| own.name());
+    room.write(name, MAX_DATAREP_STRING as usize);
     let types = lock(&file.types).clone();
     let handle = |at: usize, datatype: &longshore::Type| {
         let version = types.as_ref().map(|types| types[at].shared_version());

@@ -201,7 +201,7 @@ fn raiser(function: &Function) -> String {
         // and 11.3.1).
         return "Raiser::Handler(errhandler)".to_owned();
     }
-    if function.module() == "file"
+    if function.path().split("::").next() == Some("file")
         && !function.parameters().iter().any(|p| p.name() == "fh" && p.way() != Way::Out)
     {
         // MPI-5.0 section 14.7.

@@ -2,6 +2,8 @@
 //! write it at any time.
 
 use std::any::TypeId;
+use std::fs::File;
+use std::io;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -216,6 +218,64 @@ impl<'w> Local<'w> {
         self.note_bytes(start, bytes.len() as i64, true, caller);
         span.write(at, bytes);
         Ok(())
+    }
+
+    /// Writes bytes from byte `start` on to a file of the system, from byte `offset` of it on,
+    /// without a copy in between. Returns how many the system has written, or its error.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// let mut window = Window::allocate(rank.alone(), 8, 1, &Info::default())?;
+    /// window.write(0, &[1u8, 2, 3])?;
+    /// let path = std::env::temp_dir().join(format!("longshore-local-{}", std::process::id()));
+    /// let file = std::fs::File::options().read(true).write(true).create(true).open(&path).unwrap();
+    /// assert_eq!(window.local().write_to(1, 2, &file, 0)?.unwrap(), 2);
+    /// assert_eq!(window.local().read_from(4, 4, &file, 1)?.unwrap(), 1);
+    /// assert_eq!(window.get::<u8>(4)?, 3);
+    /// std::fs::remove_file(&path).unwrap();
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// RMA_RANGE outside of the window, DISP for a negative start.
+    #[track_caller]
+    pub fn write_to(
+        &self,
+        start: i64,
+        len: usize,
+        file: &File,
+        offset: u64,
+    ) -> Result<io::Result<usize>> {
+        let caller = Location::caller();
+        let (_memory, span, at) =
+            self.reach_bytes(start, len).map_err(|error| self.raised(error, caller))?;
+        self.note_bytes(start, len as i64, false, caller);
+        Ok(span.write_to(at, len as u64, file, offset))
+    }
+
+    /// Reads bytes of a file of the system, from byte `offset` of it on, to byte `start` of the
+    /// memory, without a copy in between. Returns how many the system has read, or its error. See
+    /// [`write_to`](Local::write_to).
+    ///
+    /// # Errors
+    /// RMA_RANGE outside of the window, DISP for a negative start.
+    #[track_caller]
+    pub fn read_from(
+        &self,
+        start: i64,
+        len: usize,
+        file: &File,
+        offset: u64,
+    ) -> Result<io::Result<usize>> {
+        let caller = Location::caller();
+        let (_memory, span, at) =
+            self.reach_bytes(start, len).map_err(|error| self.raised(error, caller))?;
+        self.note_store();
+        self.note_bytes(start, len as i64, true, caller);
+        Ok(span.read_from(at, len as u64, file, offset))
     }
 
     fn reach_bytes(&self, start: i64, len: usize) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
