@@ -12,6 +12,7 @@ mod collective;
 mod create;
 mod inter;
 mod likeness;
+mod meeting;
 mod message;
 mod neighbors;
 mod nonblocking;
