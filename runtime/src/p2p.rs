@@ -14,7 +14,7 @@ use shipable::{Form, Program, Tag, form::Limits};
 use crate::check::Caller;
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
 use crate::engine::{
-    Channel, Delivery, EAGER, Heading, Landing, Message, Pattern, Sender, Source, State, Status,
+    Channel, Delivery, EAGER_FAR, Heading, Landing, Message, Pattern, Sender, Source, State, Status,
 };
 use crate::error::{Error, ErrorKind, Result, conversion, type_string};
 use crate::group::Group;
@@ -398,7 +398,7 @@ impl Communicator {
             }
             false => datatype.native(),
         };
-        let Some(length) = program.stream_length(count).ok().filter(|it| *it <= EAGER) else {
+        let Some(length) = program.stream_length(count).ok().filter(|it| *it <= EAGER_FAR) else {
             return Ok(false);
         };
         let fill = |out: &mut [u8]| span.pack(program, count, 0, out).map(drop).map_err(conversion);

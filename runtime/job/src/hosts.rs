@@ -72,16 +72,19 @@ impl Hosts {
     }
 
     /// Whether all ranks are on one host.
+    #[inline]
     pub fn is_one(&self) -> bool {
         self.of.is_none()
     }
 
     /// The host number of a rank.
+    #[inline]
     pub fn of(&self, rank: u32) -> u32 {
         self.of.as_ref().and_then(|of| of.get(rank as usize).copied()).unwrap_or(0)
     }
 
     /// Whether two ranks are on the same host.
+    #[inline]
     pub fn share(&self, one: u32, other: u32) -> bool {
         self.of(one) == self.of(other)
     }

@@ -24,6 +24,7 @@ use crate::check::Check;
 use crate::control::Tally;
 use crate::error::{Error, Result};
 use crate::group::Group;
+use crate::job::Hosts;
 use crate::program::Line;
 use crate::types::{Compiled, TargetType};
 use crate::wire::{Founding, Header};
@@ -498,6 +499,11 @@ impl State {
     /// Takes the outcome of a receive, if it has ended.
     pub(crate) fn take_received(&mut self, number: u64) -> Option<Result<Delivery>> {
         self.messages.take_received(number, &mut self.notes)
+    }
+
+    /// Sets the hosts of the job's ranks.
+    pub(crate) fn set_hosts(&mut self, hosts: Hosts) {
+        self.peers.set_hosts(hosts);
     }
 
     /// Lets messages be copied from the memory of the host's other processes.

@@ -89,7 +89,7 @@ pub(crate) use locks::EXPOSED;
 pub(crate) use mailbox::{ANSWER, OPERANDS};
 pub(crate) use meetings::Venue;
 pub(crate) use messages::{
-    Arrival, Channel, Context, Delivery, EAGER, Heading, Landing, Message, OtherCall, Pattern,
+    Arrival, Channel, Context, Delivery, EAGER_FAR, Heading, Landing, Message, OtherCall, Pattern,
     Sender,
 };
 pub use messages::{Status, UNDEFINED};
@@ -308,7 +308,10 @@ impl State {
         use Kind::*;
         let State { peers, outbox, notes, streams, target, messages, .. } = self;
         let is_whole = data.len() as u64 == header.length;
-        if header.kind == Eager && is_whole && header.length <= EAGER && !streams.is_streaming(peer)
+        if header.kind == Eager
+            && is_whole
+            && header.length <= EAGER_FAR
+            && !streams.is_streaming(peer)
         {
             messages.handle_eager(peer, &header, data.into(), peers, notes, outbox);
             return Ok(());
@@ -362,7 +365,7 @@ impl State {
         let sink = match header.kind {
             Kind::Hello => return collect(hello_limit(size) as u64),
             Kind::Refuse => return collect(CONTROL_LIMIT as u64),
-            Kind::Eager => return collect(EAGER),
+            Kind::Eager => return collect(EAGER_FAR),
             Kind::Note => return collect(note::longest(size) as u64),
             Kind::Define if header.length > LONGEST_FORM => {
                 target.handle_long_define(peer, header);

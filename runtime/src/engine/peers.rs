@@ -9,6 +9,7 @@ use shipable::Architecture;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
+use crate::job::Hosts;
 use crate::numbers::Numbers;
 use crate::wire::Introduction;
 
@@ -52,6 +53,7 @@ pub(super) struct Peers {
     leaving: Vec<u32>,
     /// The failure of the link as a whole, which is final.
     broken: Option<LinkError>,
+    hosts: Hosts,
 }
 
 /// What a rank's introduction says.
@@ -107,7 +109,19 @@ impl Peers {
             dead: Vec::new(),
             leaving: Vec::new(),
             broken: None,
+            hosts: Hosts::one(),
         }
+    }
+
+    /// Sets the hosts of the job's ranks.
+    pub(super) fn set_hosts(&mut self, hosts: Hosts) {
+        self.hosts = hosts;
+    }
+
+    /// Whether a rank is on another host.
+    #[inline]
+    pub(super) fn is_far(&self, rank: u32) -> bool {
+        !self.hosts.is_one() && !self.hosts.share(rank, self.me.rank)
     }
 
     #[inline]

@@ -149,6 +149,7 @@ impl Setup {
             engine.open_mailbox(&segment);
         }
         let state = engine.state();
+        state.set_hosts(hosts.clone());
         let (bereft, stranded, unmatched) = (state.bereft(), state.stranded(), state.unmatched());
         let observer = journal.map(|journal| Arc::new(Observer::new(me.rank, &segment, journal)));
         if let Some(observer) = &observer {

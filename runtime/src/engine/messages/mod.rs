@@ -46,8 +46,12 @@ pub use receive::Status;
 pub(crate) use receive::{Delivery, Landing};
 use requests::Requests;
 
-/// Bytes of the longest message that is sent at once.
+/// Bytes of the longest message that is sent at once to a rank of the same host.
 pub(crate) const EAGER: u64 = 4 << 10;
+
+/// Bytes of the longest message that is sent at once to a rank of another host. An announcement
+/// takes two crossings of the network more (docs/tuning.md, "Messages between hosts").
+pub(crate) const EAGER_FAR: u64 = 64 << 10;
 
 /// A message to be sent.
 pub(crate) struct Message {
@@ -73,8 +77,9 @@ pub(crate) struct Heading {
 impl Heading {
     /// Whether the message is sent at once if there is credit for it.
     #[inline]
-    fn is_short(&self) -> bool {
-        !self.synchronous && self.length <= EAGER
+    fn is_short(&self, peer: u32, peers: &Peers) -> bool {
+        let is_short = self.length <= EAGER || self.length <= EAGER_FAR && peers.is_far(peer);
+        !self.synchronous && is_short
     }
 
     /// Whether the peer has room for the message before a receive has matched it.
@@ -99,7 +104,7 @@ impl Heading {
 
     /// Whether the message is short, and can't be sent at once for lack of credit.
     pub(super) fn lacks_credit(&self, peer: u32, peers: &Peers, out: &Outbox) -> bool {
-        self.is_short() && !self.has_credit(peer, peers, out)
+        self.is_short(peer, peers) && !self.has_credit(peer, peers, out)
     }
 
     /// The header of the message's only frame, if that may be sent before all others: the message
@@ -114,7 +119,7 @@ impl Heading {
     ) -> Option<Header> {
         // The queue to a peer that is gone is closed.
         let is_next = !notes.is_on() && !out.is_reordered() && out.is_idle(peer);
-        let may = is_next && self.is_short() && self.has_credit(peer, peers, out);
+        let may = is_next && self.is_short(peer, peers) && self.has_credit(peer, peers, out);
         may.then(|| self.header(Kind::Eager))
     }
 
@@ -262,7 +267,7 @@ impl Messages {
         if let Some(gone) = peers.gone(peer) {
             return Err(gone);
         }
-        if heading.is_short() && heading.has_credit(peer, peers, out) {
+        if heading.is_short(peer, peers) && heading.has_credit(peer, peers, out) {
             // Packed first: a message that can't be sent costs no credit.
             let message = message.buffered()?;
             heading.spend(peer, out);
