@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use longshore::{Communicator, Destination, Pointed, Sending};
+use longshore::{Communicator, Destination, Origin, Pointed, Sending};
 
 use crate::communicator::promise::{Length, look_at_length, look_at_wildcards};
 use crate::communicator::{Comm, envelope};
@@ -96,12 +96,25 @@ pub fn sendrecv(
     let data = sendbuf.origin(sendcount, of_message(sendtype, dest)?)?;
     let datatype = of_message(recvtype, source)?;
     let room = recvbuf.destination(recvcount, datatype)?;
-    look_at_wildcards(comm, source, recvtag);
-    let received = comm.inner().sendrecv((data, dest, sendtag), (room, source, recvtag))?;
-    let received = envelope::received(Some(comm), &received);
-    look_at_length(comm, recvcount, datatype, &received);
-    received.put(status.get(0));
+    let (sent, place) = ((data, dest, sendtag), (room, recvcount, datatype));
+    exchanged(sent, place, source, recvtag, comm)?.put(status.get(0));
     Ok(())
+}
+
+/// Sends one message and receives another, and looks at the promises of their communicator.
+#[inline]
+pub fn exchanged(
+    sent: (Origin<'_>, c_int, c_int),
+    (room, count, datatype): (Destination<'_>, i64, &longshore::Type),
+    source: c_int,
+    tag: c_int,
+    comm: &Comm,
+) -> longshore::Result<Status> {
+    look_at_wildcards(comm, source, tag);
+    let received = comm.inner().sendrecv(sent, (room, source, tag))?;
+    let received = envelope::received(Some(comm), &received);
+    look_at_length(comm, count, datatype, &received);
+    Ok(received)
 }
 
 #[allow(clippy::too_many_arguments)] // MPI's

@@ -144,6 +144,27 @@ combining! {
 }
 
 /// # Safety
+/// The program's promises of MPI_Exscan.
+pub unsafe fn exscan(
+    data: *const c_void,
+    room: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    op: Handle,
+    comm: Handle,
+) -> Option<c_int> {
+    let (own, Operands { of, op }) = (group(comm)?, Operands::new(datatype, op)?);
+    if own.rank() == 0 {
+        // Its room may be no memory at all.
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
+    let (data, room) = sides((data, count, of), (room, count, of))?;
+    coded("MPI_Exscan", Raiser::Comm(comm), own.exscan(data, room, op))
+}
+
+/// # Safety
 /// The program's promises of MPI_Reduce_scatter_block.
 pub unsafe fn reduce_scatter_block(
     data: *const c_void,

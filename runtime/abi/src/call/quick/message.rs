@@ -48,3 +48,32 @@ pub unsafe fn recv(
     let received = received.map(|received| received.put(status.get(0)));
     coded("MPI_Recv", Raiser::Comm(comm), received)
 }
+
+/// # Safety
+/// The program's promises of MPI_Sendrecv.
+#[allow(clippy::too_many_arguments)] // MPI's
+pub unsafe fn sendrecv(
+    data: *const c_void,
+    count: i64,
+    datatype: Handle,
+    dest: c_int,
+    tag: c_int,
+    room: *mut c_void,
+    room_count: i64,
+    room_type: Handle,
+    source: c_int,
+    room_tag: c_int,
+    comm: Handle,
+    status: *mut Status,
+) -> Option<c_int> {
+    let (own, sent_type) = (Comm::borrow(comm)?, compiled(datatype)?);
+    let taken_type = if room_type == datatype { sent_type } else { compiled(room_type)? };
+    // SAFETY: the caller's promise.
+    let (data, room, status) = unsafe { (Buffer::new(data), Buffer::new(room), Room::new(status)) };
+    let data = data.origin(count, sent_type).ok()?;
+    let room = room.destination(room_count, taken_type).ok()?;
+    let (sent, place) = ((data, dest, tag), (room, room_count, taken_type));
+    let received = p2p::exchanged(sent, place, source, room_tag, own);
+    let received = received.map(|received| received.put(status.get(0)));
+    coded("MPI_Sendrecv", Raiser::Comm(comm), received)
+}
