@@ -100,7 +100,7 @@ impl Core {
         let place = |error: Error| self.failed(error, action.call(), Some(target), caller);
         parts.process().ready().map_err(place)?;
         let datatype = parts.process().elements().in_memory::<T>().map_err(place)?;
-        parts.memo().keep_value::<T>(&datatype);
+        parts.memo().keep_value::<T>(datatype);
         let lane = self.lane();
         let ticket = lane.ticket.clone();
         let room = ticket.room().span::<T>().ok_or_else(|| {
@@ -114,7 +114,7 @@ impl Core {
             |at: usize| Span::with_slice(&values[at..at + 1], |span| Some(Side { what, span }));
         let compare = if action == Action::CompareAndSwap { side(1) } else { None };
         let sides = Sides { origin: side(0), result: Some(Side { what, span: room }), compare };
-        let call = Call::new(action, target, at, (1, TargetType::Own(&datatype)));
+        let call = Call::new(action, target, at, (1, TargetType::Own(datatype)));
         let operation = Operation::new(call, sides);
         let progress = self.counted(&operation, caller, || {
             match to.and_then(|to| path::again(parts, to, &operation, Some(&ticket))) {
@@ -129,7 +129,7 @@ impl Core {
         match (progress, to) {
             (Some(Progress::Started), Some(to)) => {
                 let (epoch, peer) = (parts.epochs().state(), to.peer);
-                let (call, bytes) = (action.call(), bytes_of(to, at, &datatype));
+                let (call, bytes) = (action.call(), bytes_of(to, at, datatype));
                 let called = Called { call, target, peer, bytes, epoch, caller };
                 Ok(Value::Coming(Coming::new(lane, called)))
             }

@@ -1,4 +1,4 @@
-//! The quick ways of sends and receives that wait.
+//! The quick ways of sends and receives that wait, and of sends that are complete at once.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -11,6 +11,7 @@ use crate::edge::fault::Raiser;
 use crate::edge::handle::Handle;
 use crate::edge::status::Status;
 use crate::message::p2p;
+use crate::request;
 
 /// # Safety
 /// The program's promises of MPI_Send.
@@ -26,6 +27,30 @@ pub unsafe fn send(
     // SAFETY: the caller's promise.
     let data = unsafe { Buffer::new(data) }.origin(count, datatype).ok()?;
     coded("MPI_Send", Raiser::Comm(comm), own.inner().send(data, dest, tag))
+}
+
+/// # Safety
+/// The program's promises of MPI_Isend.
+#[allow(clippy::too_many_arguments)] // MPI's
+pub unsafe fn isend(
+    data: *const c_void,
+    count: i64,
+    datatype: Handle,
+    dest: c_int,
+    tag: c_int,
+    comm: Handle,
+    request: *mut Handle,
+) -> Option<c_int> {
+    let (own, datatype) = (Comm::borrow(comm)?, compiled(datatype)?);
+    // SAFETY: the caller's promise.
+    let (data, request) = unsafe { (Buffer::new(data), request.as_mut()?) };
+    let data = data.origin(count, datatype).ok()?;
+    let ended = request::ended().ok()?;
+    match own.inner().isend_at_once(data, dest, tag) {
+        // It isn't complete at once, and hasn't begun.
+        Ok(false) => None,
+        sent => coded("MPI_Isend", Raiser::Comm(comm), sent.map(|_| *request = ended)),
+    }
 }
 
 /// # Safety

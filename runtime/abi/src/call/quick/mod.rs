@@ -8,7 +8,7 @@
 //! | `mod.rs` | what all of them need |
 //! | [`window`] | operations on windows, and what completes them |
 //! | [`collective`] | collective calls that wait |
-//! | [`message`] | sends and receives that wait |
+//! | [`message`] | sends and receives that wait, and sends that are complete at once |
 
 mod collective;
 mod message;
