@@ -190,6 +190,12 @@ impl Peers {
             && self.identity(rank).is_some_and(|identity| identity.by_length && identity.alike)
     }
 
+    /// Whether a rank and this one let data of equal length match without equal signatures, where
+    /// their types have the same bytes at both.
+    pub(super) fn lets_match_by_length(&self, rank: u32) -> bool {
+        self.me.by_length && self.identity(rank).is_some_and(|identity| identity.by_length)
+    }
+
     /// Whether a peer's data are in the representation of all of this rank's memory: an emulating
     /// rank's slices are in the machine's.
     pub(super) fn is_native(&self, peer: u32) -> bool {

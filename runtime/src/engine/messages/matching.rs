@@ -227,7 +227,8 @@ impl Arrival {
         let same = matches!(&strict, Ok((_, Some(prefix))) if prefix.hash == self.signature);
         let relaxed = !same && self.is_relaxed(datatype, stream, packed);
         // Packed buffers may have another representation than both ranks.
-        let same = same || !relaxed && self.by_length && !is_packed(datatype);
+        let by_length = || self.by_length && datatype.has_same_items(stream);
+        let same = same || !relaxed && !is_packed(datatype) && by_length();
         let (program, prefix) = if relaxed { read(packed)? } else { strict? };
         let size = program.stream_size();
         // Whole elements only.

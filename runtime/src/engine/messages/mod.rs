@@ -536,7 +536,7 @@ impl Messages {
             tag: header.displacement as i32,
             signature: signature(header),
             length: header.length,
-            by_length: peers.matches_by_length(peer),
+            by_length: peers.lets_match_by_length(peer),
             is_native: peers.is_native(peer),
         };
         let message = Unexpected { arrival, body, known };
