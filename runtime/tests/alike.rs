@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use longshore::job::Routes;
+use longshore::job::{Checking, Routes};
 use longshore::shipable::Basic;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
@@ -14,6 +14,14 @@ use longshore::{
 use shipable::oracle::{self, Random};
 
 type A = Architecture;
+
+/// Whether ranks of one host take the best route: not under an adversary, nor where messages are
+/// checked, nor where LONGSHORE_SIM_HOSTS places the ranks on several hosts.
+fn takes_best_route(options: &Options) -> bool {
+    options.adversary.is_none()
+        && options.check == Checking::Off
+        && std::env::var_os("LONGSHORE_SIM_HOSTS").is_none()
+}
 
 /// Runs a program on ranks of these architectures: simulated, in threads, and without the memo.
 fn on(architectures: &[A], body: impl Fn(&Rank) + Sync) {
@@ -41,7 +49,7 @@ fn related_ranks_of_a_host_reach_allocated_memory_directly() {
         (A::X86_64, A::S390X, Route::Message),
     ] {
         let options = Options { architectures: vec![here, there], ..Options::default() };
-        if options.adversary.is_some() || options.check != longshore::job::Checking::Off {
+        if !takes_best_route(&options) {
             return;
         }
         run(2, &options, |rank| {
@@ -281,7 +289,7 @@ fn equal_types_need_no_help_of_the_target() {
         progress: false,
         ..Options::default()
     };
-    if options.adversary.is_some() || options.check != longshore::job::Checking::Off {
+    if !takes_best_route(&options) {
         return;
     }
     let (is_done, is_ready) = (AtomicBool::new(false), AtomicU32::new(0));
