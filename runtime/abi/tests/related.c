@@ -1,0 +1,105 @@
+/* Operations that ranks of one byte order make directly and others by message: both are atomic
+   together, and long double arrives whichever formats the ranks have. */
+#include "check.h"
+#include <mpix.h>
+
+#ifndef EXCHANGES
+#define EXCHANGES 20000
+#endif
+
+/* All ranks count at rank 0 at the same time: no count is lost. */
+static void counts(void) {
+  long long *base, one = 1, old, found;
+  MPI_Win win;
+  OK(MPI_Win_allocate(3 * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+  memset(base, 0, 3 * sizeof *base);
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  OK(MPI_Win_lock_all(0, win));
+  for (int i = 0; i < EXCHANGES; i++) {
+    OK(MPI_Fetch_and_op(&one, &old, MPI_LONG_LONG, 0, 0, MPI_SUM, win));
+    OK(MPI_Accumulate(&one, 1, MPI_LONG_LONG, 0, 1, 1, MPI_LONG_LONG, MPI_SUM, win));
+    OK(MPI_Win_flush(0, win));
+    CHECK(old >= i && old < (long long)EXCHANGES * size);
+  }
+  /* A swap succeeds for one rank at a time. */
+  for (int i = 0; i < EXCHANGES / 10; i++) {
+    long long seen = 0, next;
+    for (;;) {
+      next = seen + 1;
+      OK(MPI_Compare_and_swap(&next, &seen, &found, MPI_LONG_LONG, 0, 2, win));
+      OK(MPI_Win_flush(0, win));
+      if (found == seen) break;
+      seen = found;
+    }
+  }
+  OK(MPI_Win_unlock_all(win));
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  if (me == 0) {
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    CHECK(base[0] == (long long)EXCHANGES * size && base[1] == base[0]);
+    CHECK(base[2] == (long long)(EXCHANGES / 10) * size);
+    OK(MPI_Win_unlock(0, win));
+  }
+  OK(MPI_Win_free(&win));
+}
+
+/* Each rank puts the same types to all ranks in turn, so that what it has learnt of a like target
+   can't be taken for the others. */
+static void formats(void) {
+  struct mixed {
+    int number;
+    double value;
+  } mine = {me, 0.5 + me}, *base;
+  long double *wide, far = 0.25L + me;
+  MPI_Win win, wides;
+  MPI_Datatype type, types[2] = {MPI_INT, MPI_DOUBLE};
+  int lengths[2] = {1, 1};
+  OK(MPIX_Type_create_simple_struct(2, lengths, types, &type));
+  OK(MPI_Type_commit(&type));
+  OK(MPI_Win_allocate(size * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+  OK(MPI_Win_allocate(size * sizeof *wide, sizeof *wide, MPI_INFO_NULL, MPI_COMM_WORLD, &wide, &wides));
+  for (int round = 0; round < 3; round++) {
+    mine.value += 1;
+    far += 1;
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Win_fence(0, wides));
+    for (int rank = 0; rank < size; rank++) {
+      OK(MPI_Put(&mine, 1, type, rank, me, 1, type, win));
+      OK(MPI_Put(&far, 1, MPI_LONG_DOUBLE, rank, me, 1, MPI_LONG_DOUBLE, wides));
+    }
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, wides));
+    for (int rank = 0; rank < size; rank++) {
+      CHECK(base[rank].number == rank && base[rank].value == 1.5 + rank + round);
+      CHECK(wide[rank] == 1.25L + rank + round);
+    }
+    /* Sums of long double, and an integer after them in the same place. */
+    long double one = 1;
+    long long last = 7 + round, *place = (long long *)&wide[0];
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_lock_all(0, wides));
+    OK(MPI_Accumulate(&one, 1, MPI_LONG_DOUBLE, 0, me, 1, MPI_LONG_DOUBLE, MPI_SUM, wides));
+    OK(MPI_Win_unlock_all(wides));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (int rank = 0; me == 0 && rank < size; rank++) CHECK(wide[rank] == 2.25L + rank + round);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (me == size - 1) {
+      OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, wides));
+      OK(MPI_Accumulate(&one, 1, MPI_LONG_DOUBLE, 0, 0, 1, MPI_LONG_DOUBLE, MPI_REPLACE, wides));
+      OK(MPI_Accumulate(&last, 1, MPI_LONG_LONG, 0, 0, 1, MPI_LONG_LONG, MPI_REPLACE, wides));
+      OK(MPI_Win_unlock(0, wides));
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (me == 0) CHECK(*place == 7 + round);
+  }
+  OK(MPI_Type_free(&type));
+  OK(MPI_Win_free(&win));
+  OK(MPI_Win_free(&wides));
+}
+
+int main(int argc, char **argv) {
+  begin(&argc, &argv);
+  counts();
+  formats();
+  return end();
+}
