@@ -8,6 +8,7 @@ mod info;
 mod inspect;
 mod install;
 mod mpiexec;
+mod pair;
 mod representation;
 mod run;
 mod trace;

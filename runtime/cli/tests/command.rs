@@ -161,3 +161,30 @@ fn the_demo_says_what_runs_and_what_each_example_shows_processes() {
         assert!(!longshore_examples::shows(name).is_empty(), "{name}");
     }
 }
+
+#[test]
+fn info_compares_two_representations() {
+    let told = longshore(&["info", "--pair", "x86-64", "aarch64"], &[]);
+    let text = String::from_utf8(told.stdout).unwrap();
+    let relation = |name: &str| {
+        let line = text.lines().find(|line| line.split_whitespace().next() == Some(name));
+        line.and_then(|line| line.split_whitespace().nth(1)).map(str::to_owned)
+    };
+    for (name, expected) in [
+        ("MPI_DOUBLE", "equal"),
+        ("MPI_WCHAR", "equal"),
+        ("MPI_LONG_DOUBLE", "converted"),
+        ("MPI_LONG_DOUBLE_INT", "converted"),
+    ] {
+        assert_eq!(relation(name).as_deref(), Some(expected), "{name}: {text}");
+    }
+    for (words, says) in [
+        (&["info", "--pair", "x86-64"][..], "2 values"),
+        (&["info", "--pair", "x86-64", "vax"][..], "vax"),
+        (&["info", "--pair", "xdr", "x86-64"][..], "no rank can have"),
+    ] {
+        let refused = longshore(words, &[]);
+        let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && text.contains(says), "{words:?}: {text}");
+    }
+}

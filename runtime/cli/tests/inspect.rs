@@ -246,3 +246,37 @@ fn svg_is_well_formed_and_inside_its_page() {
         }
     }
 }
+
+#[test]
+fn a_pair_of_representations_is_compared() {
+    let relation = |words: &[&str]| {
+        let text = printed(words);
+        let lines = text.lines().skip_while(|line| !line.starts_with("relation"));
+        let lines = lines.take_while(|line| line.starts_with([' ', 'r']));
+        let words: Vec<&str> = lines.flat_map(str::split_whitespace).skip(1).collect();
+        words.join(" ")
+    };
+    let record = "U1(S:2:c/1/0,d/1/8)";
+    assert_eq!(
+        relation(&[record, "--pair", "x86-64", "aarch64"]),
+        "equal on x86-64 and on aarch64"
+    );
+    assert_eq!(
+        relation(&[record, "--pair", "x86-64", "i686"]),
+        "moved on x86-64 and on i686: member 1 (MPI_DOUBLE) lies at offset 8 on x86-64 and at \
+         offset 4 on i686"
+    );
+    assert_eq!(
+        relation(&["U1(1LD)", "--pair", "x86-64", "aarch64"]),
+        "converted on x86-64 and on aarch64"
+    );
+    for (words, says) in [
+        (&["U1(1d)", "--pair", "x86-64"][..], "2 values"),
+        (&["U1(1d)", "--pair", "x86-64", "vax"][..], "vax"),
+        (&["U1(1d)", "--pair", "x86-64", "external32"][..], "no rank can have"),
+    ] {
+        let refused = inspect(words);
+        let text = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && text.contains(says), "{words:?}: {text}");
+    }
+}

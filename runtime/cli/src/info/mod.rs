@@ -7,6 +7,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use shipable::Architecture;
+
+use crate::pair;
 use facts::{Fabric, Facts, Reach};
 use settings::Source;
 
@@ -29,13 +32,24 @@ pub struct Arguments {
     /// Lists the constants of the ABI with their values
     #[arg(long, conflicts_with_all = ["json", "abi", "header", "own_header"])]
     constants: bool,
+    /// Compares two data representations: which basic types are copied between their ranks, and
+    /// which are converted
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["NAME", "NAME"],
+        value_parser = pair::parse,
+        conflicts_with_all = ["json", "abi", "header", "own_header", "constants"]
+    )]
+    pair: Option<Vec<Architecture>>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   longshore info                                  what ranks can be here, and how they are reached
   longshore info --json | jq .settings            every setting, and where its value comes from
-  longshore info --abi | grep unwritten           what the C interface lacks";
+  longshore info --abi | grep unwritten           what the C interface lacks
+  longshore info --pair x86-64 aarch64            what is converted between the two";
 
 /// Prints the information; the status is 1 if standard output can't be written.
 pub fn main(arguments: Arguments) -> ExitCode {
@@ -47,6 +61,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
             out.write_all(longshore_abi_table::own_header().as_bytes())
         }
         Arguments { constants: true, .. } => print_constants(&mut out),
+        Arguments { pair: Some(pair), .. } => pair::print(&mut out, [&pair[0], &pair[1]]),
         Arguments { json: true, .. } => print_json(&mut out, &Facts::find()),
         _ => print(&mut out, &Facts::find()),
     };

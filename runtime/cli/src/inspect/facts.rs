@@ -21,11 +21,12 @@ const BYTES: usize = 256;
 const TREE: usize = 40;
 
 /// Describes the datatype, one section after the other. `fields` are lines about the fields of a
-/// struct.
+/// struct, and `pair` is the type's relation in two representations.
 pub fn describe(
     datatype: &Datatype,
     layouts: &Layouts,
     fields: Vec<String>,
+    pair: Option<&str>,
     screen: Screen,
 ) -> String {
     let mut text = String::new();
@@ -49,6 +50,9 @@ pub fn describe(
     let Some(first) = layouts.found.first() else { return text.replace(KEPT, " ") };
     say("signature", wrap(&signature(&first.form)));
     say("portable", wrap(&portability(&first.form)));
+    if let Some(pair) = pair {
+        say("relation", wrap(pair));
+    }
     let builder = match first.form.tag() {
         Tag::Portable => String::new(),
         Tag::Locale => format!(" as {} builds it", first.architecture),

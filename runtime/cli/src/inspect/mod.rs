@@ -19,6 +19,7 @@ use longshore_benches::case::architecture;
 use shipable::notation::ParseError;
 use shipable::{Architecture, Datatype};
 
+use crate::pair;
 use crate::representation::Representations;
 use fields::FieldNames;
 use sheet::Layouts;
@@ -40,6 +41,10 @@ pub struct Arguments {
     /// be repeated
     #[arg(long, value_name = "NAME,...", default_value = "native", value_parser = chosen)]
     arch: Vec<Architectures>,
+    /// Compares the type in two data representations: whether its data are copied between their
+    /// ranks, and the first difference between the layouts
+    #[arg(long, num_args = 2, value_names = ["NAME", "NAME"], value_parser = pair::parse)]
+    pair: Option<Vec<Architecture>>,
     /// Number of elements of the type
     #[arg(
         long,
@@ -70,6 +75,7 @@ Examples:
   longshore inspect 'U1(S:2:c/1/0,d/1/8)'                         a struct of a char and a double
   longshore inspect 'U1(SS:2:c/1,d/1)' --arch x86-64,i686,m68k    the same, portable
   longshore inspect 'U1(SS:2:c/1,d/1)' --names tag,value          and where its fields lie
+  longshore inspect 'U1(S:2:c/1/0,d/1/8)' --pair x86-64 i686      what differs between the two
   longshore inspect 'U1(V:d:8:1:10)' --arch all --svg column.svg  a column of a matrix";
 
 /// The architectures of one option --arch.
@@ -144,7 +150,11 @@ fn inspect(arguments: Arguments) -> Result<ExitCode, Failure> {
                 out.push('\n');
             }
             out.push('\n');
-            out + &facts::describe(&datatype, &layouts, fields, screen)
+            let pair = arguments.pair.as_deref().map(|pair| {
+                let line = pair::line(&datatype, [&pair[0], &pair[1]]);
+                line.unwrap_or_else(|error| error.to_string())
+            });
+            out + &facts::describe(&datatype, &layouts, fields, pair.as_deref(), screen)
         }
     };
     crate::print(&out).map_err(|error| failed(error.to_string()))?;

@@ -210,7 +210,7 @@ fn huge_types_are_drawn_quickly_and_in_few_lines() {
         let layouts = Layouts::new(&parsed(text), &[Architecture::X86_64], 3);
         let drawn = terminal::draw(&layouts, 3, 24, SCREEN);
         assert!(drawn.lines().count() < 40, "{text}:\n{drawn}");
-        let said = facts::describe(&parsed(text), &layouts, Vec::new(), SCREEN);
+        let said = facts::describe(&parsed(text), &layouts, Vec::new(), None, SCREEN);
         assert!(said.lines().count() < 60, "{text}:\n{said}");
     }
 }
@@ -221,7 +221,7 @@ fn a_truncated_description_states_its_limit() {
     let scattered = Datatype::indexed_block(1, &places, &Datatype::double()).unwrap();
     let layouts = Layouts::new(&scattered, &[Architecture::X86_64], 1);
     let text = terminal::draw(&layouts, 1, 24, SCREEN)
-        + &facts::describe(&scattered, &layouts, Vec::new(), SCREEN);
+        + &facts::describe(&scattered, &layouts, Vec::new(), None, SCREEN);
     assert!(text.len() < 12_000, "{}", text.len());
     for stated in ["rows not drawn, to ", "(cut at 1200 letters)", " bytes more"] {
         assert!(text.contains(stated), "{stated} in\n{text}");
