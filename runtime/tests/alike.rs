@@ -23,14 +23,25 @@ fn takes_best_route(options: &Options) -> bool {
         && std::env::var_os("LONGSHORE_SIM_HOSTS").is_none()
 }
 
-/// Runs a program on ranks of these architectures: simulated, in threads, and without the memo.
+/// Runs a program on ranks of these architectures: simulated and in threads, also without the memo
+/// and by message.
 fn on(architectures: &[A], body: impl Fn(&Rank) + Sync) {
+    by(
+        &[(Routes::Best, true), (Routes::Best, false), (Routes::Message, true)],
+        architectures,
+        body,
+    );
+}
+
+/// Runs a program on ranks of these architectures, with each of these routes, and with the memo or
+/// without.
+fn by(ways: &[(Routes, bool)], architectures: &[A], body: impl Fn(&Rank) + Sync) {
     let ranks = architectures.len() as u32;
     let whole = |rank: Rank| {
         body(&rank);
         rank.finalize().unwrap();
     };
-    for (routes, fast) in [(Routes::Best, true), (Routes::Best, false), (Routes::Message, true)] {
+    for &(routes, fast) in ways {
         let architectures = architectures.to_vec();
         let options = Options { architectures, routes, fast, ..Options::default() };
         run(ranks, &options, whole).unwrap();
@@ -111,7 +122,7 @@ fn every_basic_type_arrives_whether_it_is_copied_or_converted() {
         [A::MACOS, A::AARCH64],
     ] {
         let sides = [kinds[0], kinds[0], kinds[1]];
-        on(&sides, |rank| {
+        by(&[(Routes::Best, true)], &sides, |rank| {
             let world = rank.world();
             let me = world.rank();
             let mut window = Window::allocate(world, 1024, 1, &Info::default()).unwrap();
