@@ -40,8 +40,9 @@ pub enum Allocated {}
 /// A panic within an epoch poisons the window. If the program catches the panic, every later epoch,
 /// operation, `set_info` and `free` returns an error of class WIN, at the other ranks too.
 ///
-/// Ranks of one host with the same data representation are called *like ranks*. They access each
-/// other's memory directly if it is in shared memory.
+/// Ranks of one host with the same data representation are called *like ranks*, and those with the
+/// same byte order *related ranks*. They access each other's memory directly if it is in shared
+/// memory. Between related ranks that aren't like, data of types that differ are converted.
 ///
 /// ```
 /// use longshore::{Info, Window};
@@ -194,7 +195,7 @@ impl<M: Memory> Window<M> {
     /// (MPI-5.0 section 12.2.1). Collective. [`free`](Window::free) gives the memory back.
     ///
     /// Until then only the window can reach the memory. Its bytes are moved to shared memory if
-    /// there are like ranks, which access it directly there. [`Pointed`](crate::Pointed) memory
+    /// there are related ranks, which access it directly there. [`Pointed`](crate::Pointed) memory
     /// stays in place, and the other ranks reach it by messages.
     ///
     /// ```

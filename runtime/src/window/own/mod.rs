@@ -46,7 +46,7 @@ pub(super) struct Whole {
 /// The attachments of a dynamic window.
 pub(super) struct Dynamic {
     pub attachments: Arc<Attachments>,
-    /// The attachments that like ranks reach directly, if there are like ranks.
+    /// The attachments that other ranks reach directly, if there are related ranks.
     pub directory: Option<Directory>,
 }
 

@@ -1,9 +1,9 @@
-//! Operations by the target's mailbox: those by message of a few bytes, on a like rank of this host
-//! that polls. They are done when their call returns.
+//! Operations by the target's mailbox: those by message of a few bytes, on a related rank of this
+//! host that polls. They are done when their call returns.
 //!
 //! A mailbox takes what the memo has as one frame. Whatever it doesn't take goes as that frame.
 //!
-//! Mailboxes carry short operations to memory of like ranks on one host that is not reached
+//! Mailboxes carry short operations to memory of related ranks on one host that is not reached
 //! directly. Each rank has one in the segment (`mailbox.rs`). The origin posts the frame that it
 //! would send, the target handles it as it handles a frame that is like one of the origin's last,
 //! and writes the answer beside it. So an operation moves two cache lines, and passes no queue at

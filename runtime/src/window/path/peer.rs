@@ -1,6 +1,6 @@
-//! Puts and gets that the system copies to or from the private memory of a like rank of this host
-//! (process_vm_readv and process_vm_writev). The target takes no part, and may compute meanwhile.
-//! They are done when their call returns.
+//! Puts and gets that the system copies to or from the private memory of a related rank of this
+//! host (process_vm_readv and process_vm_writev). The target takes no part, and may compute
+//! meanwhile. They are done when their call returns.
 //!
 //! A target that is in a call takes a message sooner than the system copies its data, so it gets
 //! one. Messages also carry shorter puts and gets, those of short runs, and those that the system
@@ -10,8 +10,8 @@
 //! `Rank::alloc_mem` allocated it. Other memory of the program's stays where it is, and its pages
 //! stay the program's own. An earlier version moved them into the segment, under the same
 //! addresses. That broke right programs: mremap, madvise, mlock, direct I/O, raw forks and signal
-//! handlers met pages that weren't private. Like ranks of the host reach such memory by the route
-//! *peer*:
+//! handlers met pages that weren't private. Related ranks of the host reach such memory by the
+//! route *peer*, as far as their data are equal:
 //!
 //! - Locks, posts and completes pass through the control blocks in the segment, as by the direct
 //!   route.

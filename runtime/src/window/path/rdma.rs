@@ -1,4 +1,4 @@
-//! Puts and gets that access the registered memory of a like rank on another host.
+//! Puts and gets of equal data that access the registered memory of a related rank on another host.
 //!
 //! Data that are one run are written from where they lie, or read to there, while the caller goes
 //! on. Other data go through packed pieces: one is packed or unpacked while others are on the wire,
