@@ -4,7 +4,7 @@
 #include <mpix.h>
 
 #ifndef EXCHANGES
-#define EXCHANGES 20000
+#define EXCHANGES 3000
 #endif
 
 /* All ranks count at rank 0 at the same time: no count is lost. */
@@ -97,9 +97,45 @@ static void formats(void) {
   OK(MPI_Win_free(&wides));
 }
 
+/* Memory of the program: short operations go by its owner's mailbox or by message, and long ones
+   are copied by the system while the owner computes. */
+static void created(void) {
+  enum { LONG = 8192 };
+  double *memory = calloc(LONG, sizeof *memory), *mine = malloc(LONG * sizeof *mine);
+  double *back = malloc(LONG * sizeof *back), one = 1, old;
+  int next = (me + 1) % size, before = (me + size - 1) % size;
+  MPI_Win win;
+  OK(MPI_Win_create(memory, LONG * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+  for (int round = 0; round < 4; round++) {
+    for (int i = 0; i < LONG; i++) mine[i] = me * 1000 + i + round;
+    memset(back, 0, LONG * sizeof *back);
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Put(mine, LONG, MPI_DOUBLE, next, 0, LONG, MPI_DOUBLE, win));
+    OK(MPI_Win_fence(0, win));
+    for (int i = 0; i < LONG; i++) CHECK(memory[i] == before * 1000 + i + round);
+    OK(MPI_Get(back, LONG, MPI_DOUBLE, next, 0, LONG, MPI_DOUBLE, win));
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    CHECK(!memcmp(back, mine, LONG * sizeof *back));
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, win));
+    for (int i = 1; i <= 20; i++) {
+      OK(MPI_Put(&mine[i], 1, MPI_DOUBLE, next, i, 1, MPI_DOUBLE, win));
+      OK(MPI_Win_flush(next, win));
+      OK(MPI_Fetch_and_op(&one, &old, MPI_DOUBLE, next, 0, MPI_SUM, win));
+      OK(MPI_Win_flush(next, win));
+      CHECK(old == me * 1000 + round + i - 1);
+    }
+    OK(MPI_Win_unlock(next, win));
+  }
+  OK(MPI_Win_free(&win));
+  free(memory);
+  free(mine);
+  free(back);
+}
+
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   counts();
   formats();
+  created();
   return end();
 }
