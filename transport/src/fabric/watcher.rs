@@ -9,11 +9,10 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use crossbeam_utils::CachePadded;
 
 use super::handles::Network;
@@ -37,10 +36,10 @@ pub(super) struct Watch {
     segment: Segment,
     rank: u32,
     orders: Mutex<Orders>,
-    /// Wakes the thread for new orders. The orders are a state and not messages: a rank that calls
-    /// in a loop changes them often while the thread sleeps on the descriptors. So one message is
-    /// enough, and a full channel is no failure.
-    news: Sender<()>,
+    /// Notified of new orders for which the thread waits. A channel would yield some times before
+    /// it sleeps, and each yield gives the processor to a program that computes for as long as the
+    /// system lets it (docs/tuning.md, "Delay of the watcher").
+    news: Condvar,
     /// Whether there may be events of connections.
     due: AtomicBool,
     /// The number of times that the rank has polled or sent.
@@ -62,6 +61,8 @@ struct Orders {
     now: bool,
     /// Whether the thread waits for the bell to be armed.
     idle: bool,
+    /// Whether the thread waits for the end of its delay.
+    delays: bool,
     end: bool,
 }
 
@@ -82,12 +83,11 @@ impl Watcher {
         segment: Segment,
         rank: u32,
     ) -> io::Result<Watcher> {
-        let (news, arrived) = bounded(1);
         let watch = Arc::new(Watch {
             segment,
             rank,
             orders: Mutex::default(),
-            news,
+            news: Condvar::new(),
             due: AtomicBool::new(true),
             uses: CachePadded::new(AtomicU32::new(0)),
             taken: AtomicU32::new(0),
@@ -98,7 +98,7 @@ impl Watcher {
             move || {
                 let may_wait =
                     || network.may_wait() && rma.as_ref().is_none_or(|rma| rma.may_wait());
-                watch.serve(&arrived, may_wait, descriptors, &heard);
+                watch.serve(may_wait, descriptors, &heard);
             }
         };
         let builder = Builder::new().name("longshore-fabric".to_owned());
@@ -136,7 +136,7 @@ impl Watcher {
 impl Drop for Watcher {
     fn drop(&mut self) {
         self.watch.orders().end = true;
-        self.watch.wake();
+        self.watch.news.notify_one();
         self.alarm = None;
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been reported already.
@@ -150,11 +150,6 @@ impl Watch {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the thread, if it waits for orders.
-    fn wake(&self) {
-        let _ = self.news.try_send(());
-    }
-
     /// Orders a watch, because the bell is armed. `waits` is whether a thread waits for more than
     /// requests.
     fn keep_watch(&self, waits: bool) {
@@ -162,45 +157,34 @@ impl Watch {
         (orders.watch, orders.eager) = (true, waits || orders.needed);
         if std::mem::take(&mut orders.idle) {
             drop(orders);
-            self.wake();
+            self.news.notify_one();
         }
     }
 
     /// Waits until the bell is armed, or the thread has to end.
-    fn await_order(&self, news: &Receiver<()>) {
-        loop {
-            let mut orders = self.orders();
+    fn await_order(&self) {
+        let waits = |orders: &mut Orders| {
             orders.idle = !orders.watch && !orders.end;
-            if !orders.idle {
-                return;
-            }
-            drop(orders);
-            // It can't fail: this end of the channel and the other have one owner.
-            let _ = news.recv();
-        }
+            orders.idle
+        };
+        drop(self.news.wait_while(self.orders(), waits));
     }
 
     /// Waits for a time, and returns whether an eager sleeper, or the end, has cut it short.
-    fn is_hurried_within(&self, news: &Receiver<()>, delay: Duration) -> bool {
-        let deadline = Instant::now() + delay;
-        loop {
-            let orders = self.orders();
-            if orders.now || orders.end {
-                return true;
-            }
-            drop(orders);
-            // Older news may be about what these orders say already.
-            if news.recv_deadline(deadline) == Err(RecvTimeoutError::Timeout) {
-                return false;
-            }
-        }
+    fn is_hurried_within(&self, delay: Duration) -> bool {
+        let waits = |orders: &mut Orders| {
+            orders.delays = !orders.now && !orders.end;
+            orders.delays
+        };
+        let waited = self.news.wait_timeout_while(self.orders(), delay, waits);
+        let (mut orders, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !std::mem::take(&mut orders.delays)
     }
 
     /// Runs the thread: it sleeps on the descriptors once for each time that the rank armed its
     /// bell, unless the bell is disarmed meanwhile.
     fn serve(
         &self,
-        news: &Receiver<()>,
         may_wait: impl Fn() -> bool,
         [events, completions, accesses]: [Option<RawFd>; 3],
         alarm: &UnixStream,
@@ -208,10 +192,10 @@ impl Watch {
         let alarm = Some(alarm.as_raw_fd());
         let mut rest = Rest::default();
         loop {
-            self.await_order(news);
+            self.await_order();
             loop {
                 let before = self.uses.load(Relaxed);
-                let hurries = self.is_hurried_within(news, DELAY);
+                let hurries = self.is_hurried_within(DELAY);
                 // If a blocking call has disarmed the bell, there is nothing to watch.
                 if hurries || self.uses.load(Relaxed) == before || !self.orders().watch {
                     break;
@@ -325,7 +309,9 @@ impl Doorbell for Bell {
         let mut orders = self.0.orders();
         if orders.watch && orders.eager && !orders.now {
             orders.now = true;
-            self.0.wake();
+            if orders.delays {
+                self.0.news.notify_one();
+            }
         }
         drop(orders);
         self.0.segment.sleep(self.0.rank, at_most);
