@@ -14,6 +14,10 @@ use longshore_job::{Secret, env};
 /// The longest interval at which agents report their ranks' notes.
 const NOTES: Duration = Duration::from_millis(500);
 
+/// libfabric's variable for the length of buffers for messages that nobody has asked for, which
+/// Longshore doesn't cause, and its least value (docs/tuning.md, "Buffers of libfabric").
+const BUFFERS: [&str; 2] = ["FI_TCP_MAX_RX_SIZE", "128"];
+
 /// The orders for `host`: its ranks, their programs and their environment.
 pub(super) fn orders(
     job: &Job,
@@ -46,6 +50,10 @@ pub(super) fn orders(
     if job.settings.explain {
         set(env::EXPLAIN, "on".to_owned());
     }
+    // The user's own value takes precedence, here and in a part's environment.
+    let buffers = BUFFERS.map(OsString::from);
+    let buffers = (is_away && std::env::var_os(&buffers[0]).is_none()).then_some(buffers);
+    let buffers = buffers.map(|[name, bytes]| (name, bytes));
     // Ranks that the launcher starts itself inherit its whole environment.
     let inherited: Vec<_> = std::env::vars_os()
         .filter(|(name, _)| is_away && name.as_bytes().starts_with(b"LONGSHORE_"))
@@ -53,7 +61,7 @@ pub(super) fn orders(
     let program = |part: &Part| Program {
         path: part.program.clone(),
         arguments: part.arguments.clone(),
-        environment: inherited.iter().chain(&part.environment).cloned().collect(),
+        environment: buffers.iter().chain(&inherited).chain(&part.environment).cloned().collect(),
     };
     let mut programs: Vec<Program> = job.parts.iter().map(program).collect();
     // The programs of parts that a command starts, by the numbers of the part and of the command.

@@ -586,6 +586,15 @@ fn a_stopped_agent_does_not_delay_the_end_of_the_job() {
     assert_eq!(run.finish().status, 137);
 }
 
+/// libfabric's buffers are short, unless the user wants them otherwise.
+#[test]
+fn ranks_on_several_hosts_have_short_buffers_of_libfabric() {
+    let ask = "echo ${FI_TCP_MAX_RX_SIZE-none}";
+    assert_eq!(on_hosts(&["-n", "2"], ask).lines(), ["128", "128"]);
+    assert_eq!(on_hosts(&["-n", "2", "-x", "FI_TCP_MAX_RX_SIZE=99"], ask).lines(), ["99", "99"]);
+    assert_eq!(sh(&["-n", "1"], ask).lines(), ["none"]);
+}
+
 /// The host file, the option and the variable have one effect. Ranks have to agree on it.
 #[test]
 fn ranks_encrypt_when_they_are_asked_to() {
