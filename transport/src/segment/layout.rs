@@ -403,3 +403,25 @@ pub(crate) fn lock_queue_len(ranks: u32) -> u32 {
 fn ring_stride(ring_bytes: u32) -> u64 {
     ring::footprint(ring_bytes).next_multiple_of(GRANULE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pages of Linux have 4 to 64 KiB. A mapping begins at a multiple of them.
+    #[test]
+    fn all_that_is_mapped_begins_and_ends_on_a_page_of_any_size() {
+        for (ranks, ring_bytes) in [(1, 4 << 10), (3, 8 << 10), (64, 64 << 10), (500, 16 << 10)] {
+            let geometry = Geometry::new(ranks, ring_bytes).unwrap();
+            let last = ranks - 1;
+            let rings = [(0, 0), (0, last), (last, 0), (last, last)];
+            let ends = rings.map(|(from, to)| geometry.ring(from, to));
+            let ends = ends.iter().flat_map(|ring| [ring.offset, ring.offset + ring.len]);
+            for place in ends.chain([geometry.rings, geometry.heap, geometry.size]) {
+                for page in [4 << 10, 16 << 10, 64 << 10] {
+                    assert_eq!(place % page, 0, "{ranks} ranks, rings of {ring_bytes} bytes");
+                }
+            }
+        }
+    }
+}
