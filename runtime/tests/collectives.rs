@@ -363,6 +363,36 @@ fn from_each<'a>(memory: &'a longshore::Buffer<i32>, each: &'a longshore::Type) 
     Origin::typed(memory, 1, each)
 }
 
+/// A rank whose string has no room on the board reads none there. Its slots become free all the
+/// same.
+#[test]
+fn a_rank_without_room_on_the_board_waits_for_no_meeting() {
+    on_ranks([2, 3].into_iter(), Options::default().check, |_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let sum = || {
+            let mut total = [0];
+            world.allreduce(&[1], &mut total, Op::Sum).unwrap();
+            assert_eq!(total, [size]);
+        };
+        // Blocks of one number, but for the own one of the last rank, which stays in place.
+        let length = |rank: i32| if rank == me && me == size - 1 { 60_000 } else { 1 };
+        let mut start = 0;
+        let ranges: Vec<Range<i64>> = (0..size)
+            .map(|rank| {
+                let end = start + length(rank);
+                std::mem::replace(&mut start, end)..end
+            })
+            .collect();
+        for round in 0..6 {
+            (0..round % 3).for_each(|_| sum());
+            let mut room = vec![me; start as usize];
+            world.alltoallv((IN_PLACE, &[]), (&mut room, &ranges)).unwrap();
+            assert!((0..).zip(&ranges).all(|(rank, range)| room[range.start as usize] == rank));
+            sum();
+        }
+    });
+}
+
 /// Ranks that have posted their data already learn of the others' from the general steps.
 #[test]
 fn short_data_that_differ_in_length_or_type_are_an_error() {

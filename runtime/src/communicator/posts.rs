@@ -17,7 +17,7 @@ use super::board::{Board, Exchange, MOST, Piece, Posters, Slot};
 use super::calls::Ongoing;
 use super::shapes::{HEAD, Shape};
 use crate::bytes::Bytes;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Span;
 
 /// An exchange under way. When dropped, this rank needs no string of it any more.
@@ -159,11 +159,12 @@ impl<'a> Posts<'a> {
         Ok(are_there)
     }
 
-    /// Waits for all other ranks, of which each waits for all others, as
-    /// [`await_all`](Posts::await_all) does.
+    /// Waits for all other ranks, of which each waits for all others if its string is on the board,
+    /// as [`await_all`](Posts::await_all) does.
     fn meet(&self) -> Result<bool> {
         let are_there = self.await_all(self.ranks())?;
-        self.has_met.store(true, Ordering::Relaxed);
+        // A rank whose string isn't there may read none.
+        self.has_met.store(are_there, Ordering::Relaxed);
         Ok(are_there)
     }
 
@@ -206,10 +207,13 @@ impl<'a> Posts<'a> {
     }
 
     fn take(&self, slot: Slot, range: Range<usize>) -> Result<Bytes> {
+        self.board.take(slot, range)?.ok_or_else(|| self.cut(slot))
+    }
+
+    fn cut(&self, slot: Slot) -> Error {
         let peer = self.board.group().process(slot.rank());
-        let what = || "what it posted on the board is cut short".to_owned();
-        let cut = || ErrorKind::Protocol { peer, what: what() }.into();
-        self.board.take(slot, range)?.ok_or_else(cut)
+        let what = "what it posted on the board is cut short".to_owned();
+        ErrorKind::Protocol { peer, what }.into()
     }
 
     /// Waits until `poll` returns no rank that it waits for. `passed` is the slot of one that has
@@ -397,18 +401,18 @@ impl Posts<'_> {
         mut ranks: Range<u32>,
         meets: bool,
     ) -> Result<bool> {
-        self.await_all(ranks.clone())?;
-        let are_like = ranks.all(|rank| self.is_like(shape, rank));
-        if meets {
-            self.has_met.store(true, Ordering::Relaxed);
-        }
-        Ok(are_like)
+        let are_there = match meets {
+            true => self.meet()?,
+            false => self.await_all(ranks.clone())?,
+        };
+        Ok(are_there && ranks.all(|rank| self.is_like(shape, rank)))
     }
 
     /// The memory of a part of a rank's data, until the exchange ends.
-    pub(super) fn run_of(&self, rank: u32, part: &Range<u64>) -> Option<Span> {
-        let at = HEAD + part.start as usize;
-        self.board.part(self.board.found(rank), at, part.end - part.start)
+    pub(super) fn run_of(&self, rank: u32, part: &Range<u64>) -> Result<Span> {
+        let (slot, at) = (self.board.found(rank), HEAD + part.start as usize);
+        let run = self.board.part(slot, at, part.end - part.start);
+        run.ok_or_else(|| self.cut(slot))
     }
 
     /// Posts equal blocks, one for each rank, as each rank does.

@@ -4,7 +4,7 @@
 //! where the program wants them. So such a call packs nothing, and has no other steps.
 //!
 //! What a rank posts is what the general steps of the call post. So ranks of one call may go either
-//! way, and each rank decides alone. If what another rank has posted isn't of the own data's
+//! way, and each rank decides by itself. If what another rank has posted isn't of the own data's
 //! signature and length, perhaps an error or an announcement, the general steps go on from there:
 //! the functions of this module return `None`, and leave their exchange open.
 
@@ -21,7 +21,7 @@ use super::operator::Operator;
 use super::posts::Posts;
 use super::shapes::Shape;
 use crate::bytes::Bytes;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::memory::Span;
 use crate::origin::What;
 use crate::types::Compiled;
@@ -63,7 +63,7 @@ impl Communicator {
         (is_plain && self.foreign_packed().is_none()).then_some(board)
     }
 
-    /// The elements of a side as so many equal blocks, if they lie in one run of memory, and the
+    /// The elements of a side as `blocks` equal blocks, if they lie in one run of memory, and the
     /// blocks are short enough to be posted.
     fn run<'s>(&'s self, side: Side<'s>, board: &Board, blocks: u64) -> Option<Run<'s>> {
         let (datatype, count, span) = match side.what {
@@ -283,7 +283,7 @@ impl Communicator {
                 return Ok(false);
             }
             let operands = |rank| posts.run_of(rank, &fold.part);
-            combine(&fold.reduction, fold.ranks.clone(), operands, to)
+            combine(&fold.reduction, fold.ranks.clone(), operands, to).map(|()| true)
         })
     }
 }
@@ -295,30 +295,27 @@ impl Communicator {
 fn combine(
     reduction: &Reduction,
     mut ranks: Range<u32>,
-    operands: impl Fn(u32) -> Option<Span>,
+    operands: impl Fn(u32) -> Result<Span>,
     to: Span,
-) -> Result<bool> {
+) -> Result<()> {
     let last = ranks.end.wrapping_sub(1);
-    let Some(mut low) = ranks.next().and_then(&operands) else { return Ok(false) };
-    let bytes = to.len();
+    let Some(first) = ranks.next() else { return Ok(()) };
+    let (mut low, bytes) = (operands(first)?, to.len());
     let mut room = Bytes::default();
     if last > 1 {
         room = Bytes::stale(bytes as usize)?;
     }
+    let done = |is_done| if is_done { Ok(()) } else { Err(ErrorKind::Collective.into()) };
     Span::with_bytes(&mut room, |room| {
         if last == 0 {
-            return Ok(to.copy_run(0, low, 0, bytes));
+            return done(to.copy_run(0, low, 0, bytes));
         }
         for rank in ranks {
-            let Some(high) = operands(rank) else { return Ok(false) };
-            let target = if (last - rank) % 2 == 0 { to } else { room };
-            let is_done =
-                target.copy_run(0, high, 0, bytes) && target.combine_run(reduction, 0, low, bytes);
-            if !is_done {
-                return Ok(false);
-            }
+            let (high, target) = (operands(rank)?, if (last - rank) % 2 == 0 { to } else { room });
+            done(target.copy_run(0, high, 0, bytes))?;
+            done(target.combine_run(reduction, 0, low, bytes))?;
             low = target;
         }
-        Ok(true)
+        Ok(())
     })
 }
