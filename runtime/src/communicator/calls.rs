@@ -163,7 +163,7 @@ const NUMBERS: u32 = i32::MAX as u32;
 /// the other.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// The number of the last call.
+    /// The number of the last call, and a bit above it.
     last: AtomicU32,
     /// The [words](Call::word) of the last calls, by their numbers; 0 for none.
     recent: [AtomicU64; REMEMBERED],
@@ -176,8 +176,7 @@ pub(super) struct Calls {
 impl Calls {
     #[inline]
     fn begin(&self, call: Call) -> i32 {
-        let number = (self.last.load(Ordering::Relaxed) + 1) & NUMBERS;
-        self.last.store(number, Ordering::Relaxed);
+        let number = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1) & NUMBERS;
         self.recent[number as usize % REMEMBERED].store(call.word(), Ordering::Relaxed);
         number as i32
     }
@@ -206,14 +205,14 @@ impl Calls {
 
     /// The number and name of the call under way.
     fn current(&self) -> (i32, Call) {
-        let last = self.last.load(Ordering::Relaxed);
+        let last = self.last.load(Ordering::Relaxed) & NUMBERS;
         (last as i32, self.recent(last).unwrap_or(Call::new(NAMES[0])))
     }
 
     /// This rank's call of a number, in words: the call under way, if it hasn't come to that
     /// number.
     fn describe(&self, number: i32) -> String {
-        let last = self.last.load(Ordering::Relaxed);
+        let last = self.last.load(Ordering::Relaxed) & NUMBERS;
         let ago = last.wrapping_sub(number as u32) & NUMBERS;
         let (ago, number) = match ago >> 30 {
             0 => (ago as usize, number),

@@ -1,6 +1,6 @@
 //! The shapes of data as ranks post them: what comes before them, and their length.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::types::Compiled;
 
@@ -18,9 +18,12 @@ pub(super) struct Shape {
 #[derive(Default)]
 pub(super) struct Shapes([Known; 8]);
 
-/// A shape, with the place of the data. Its words are written and read by one thread at a time.
+/// A shape, with the place of the data.
 #[derive(Default)]
 struct Known {
+    /// The number of changes; odd during one. Threads that wrongly make calls at the same time may
+    /// change and read it.
+    version: AtomicU32,
     /// The id of the type; 0 for no shape.
     datatype: AtomicU64,
     count: AtomicU64,
@@ -31,8 +34,8 @@ struct Known {
 }
 
 impl Shapes {
-    /// The displacement of so many elements, if they lie in one run of memory, and the shape of one
-    /// of so many equal blocks of them. `None` also if they don't divide into blocks, or are empty.
+    /// The displacement of `count` elements, if they lie in one run of memory, and the shape of one
+    /// of `blocks` equal blocks of them. `None` also if they don't divide into blocks, or are empty.
     pub(super) fn shape(
         &self,
         datatype: &Compiled,
@@ -42,12 +45,17 @@ impl Shapes {
         let id = datatype.id();
         let known = &self.0[(id.wrapping_add(count).wrapping_add(blocks) % 8) as usize];
         let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        let version = known.version.load(Ordering::Acquire);
         let key = [&known.datatype, &known.count, &known.blocks].map(read);
         if key == [id, count, blocks] {
             let [low, high] = [&known.signature[0], &known.signature[1]].map(read);
             let signature = u128::from(high) << 64 | u128::from(low);
             let shape = Shape { head: head(signature), bytes: read(&known.bytes) };
-            return Some((read(&known.start) as i64, shape));
+            let start = read(&known.start) as i64;
+            fence(Ordering::Acquire);
+            if version % 2 == 0 && known.version.load(Ordering::Relaxed) == version {
+                return Some((start, shape));
+            }
         }
         let native = datatype.native();
         let (start, bytes) = (native.contiguous(count)?, native.stream_length(count).ok()?);
@@ -56,6 +64,14 @@ impl Shapes {
             return None;
         }
         let (signature, bytes) = (datatype.repeated(block).ok()?, bytes / blocks);
+        let found = Some((start, Shape { head: head(signature), bytes }));
+        let (odd, acquire, relaxed) = (version | 1, Ordering::Acquire, Ordering::Relaxed);
+        if version == odd || known.version.compare_exchange(version, odd, acquire, relaxed).is_err()
+        {
+            // Another thread changes it.
+            return found;
+        }
+        fence(Ordering::Release);
         let write = |word: &AtomicU64, value| word.store(value, Ordering::Relaxed);
         write(&known.datatype, id);
         write(&known.count, count);
@@ -64,7 +80,8 @@ impl Shapes {
         write(&known.bytes, bytes);
         write(&known.signature[0], signature as u64);
         write(&known.signature[1], (signature >> 64) as u64);
-        Some((start, Shape { head: head(signature), bytes }))
+        known.version.store(odd.wrapping_add(1), Ordering::Release);
+        found
     }
 }
 
