@@ -14,7 +14,8 @@ use shipable::{Form, Program, Tag, form::Limits};
 use crate::check::Caller;
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
 use crate::engine::{
-    Channel, Delivery, EAGER_FAR, Heading, Landing, Message, Pattern, Sender, Source, State, Status,
+    Channel, Delivery, EAGER, EAGER_FAR, Heading, Landing, Message, Pattern, Sender, Source, State,
+    Status,
 };
 use crate::error::{Error, ErrorKind, Result, conversion, type_string};
 use crate::group::Group;
@@ -398,7 +399,8 @@ impl Communicator {
             }
             false => datatype.native(),
         };
-        let Some(length) = program.stream_length(count).ok().filter(|it| *it <= EAGER_FAR) else {
+        let longest = if process.is_far(peer) { EAGER_FAR } else { EAGER };
+        let Some(length) = program.stream_length(count).ok().filter(|it| *it <= longest) else {
             return Ok(false);
         };
         let fill = |out: &mut [u8]| span.pack(program, count, 0, out).map(drop).map_err(conversion);
@@ -592,12 +594,16 @@ impl<'a> Transfer<'a> {
         self.process.note_wait(sender);
         // Outside of what the wait returns, through several functions, since it is long to move.
         let mut received = None;
-        let waited = awaited.wait(self.process, |state| {
-            received = state.take_received(number);
-            received.is_some().then_some(Ok(()))
+        let waited = awaited.wait(self.process, |state| match state.take_received(number)? {
+            Ok(delivery) => {
+                received = Some(delivery);
+                Some(Ok(()))
+            }
+            Err(error) => Some(Err(error)),
         });
         let rank_of = |peer| rank_in(self.group, peer);
-        let delivery = waited.and_then(|()| received.ok_or(ErrorKind::Request(NOT_STARTED))?);
+        let found = || received.ok_or_else(|| ErrorKind::Request(NOT_STARTED).into());
+        let delivery = waited.and_then(|()| found());
         let delivery = delivery.map_err(|error| error.received_in(rank_of))?;
         self.receiving.set(None);
         Ok(delivery)

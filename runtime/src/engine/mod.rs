@@ -89,8 +89,8 @@ pub(crate) use locks::EXPOSED;
 pub(crate) use mailbox::{ANSWER, OPERANDS};
 pub(crate) use meetings::Venue;
 pub(crate) use messages::{
-    Arrival, Channel, Context, Delivery, EAGER_FAR, Heading, Landing, Message, OtherCall, Pattern,
-    Sender,
+    Arrival, Channel, Context, Delivery, EAGER, EAGER_FAR, Heading, Landing, Message, OtherCall,
+    Pattern, Sender,
 };
 pub use messages::{Status, UNDEFINED};
 use operation::Due;

@@ -244,6 +244,13 @@ impl Process {
         self.beside.rdma.as_ref()
     }
 
+    /// Whether a rank is on another host.
+    #[inline]
+    pub(crate) fn is_far(&self, peer: u32) -> bool {
+        let hosts = &self.identity.hosts;
+        !hosts.is_one() && !hosts.share(peer, self.identity.me.rank)
+    }
+
     /// The kind of endpoint between this rank and one of another host, with the reason.
     pub(crate) fn endpoint(
         &self,
