@@ -140,6 +140,7 @@ static void nulls(void) {
   comm = MPI_COMM_WORLD;
   CHECK(MPI_Cart_create(MPI_COMM_WORLD, 2, sides, periods, 0, &comm) != MPI_SUCCESS);
   CHECK(comm == MPI_COMM_NULL);
+  memset(&request, 0x55, sizeof request);
   FAILS(MPI_ERR_RANK, MPI_Isend(&keyval, 1, MPI_INT, size, 0, MPI_COMM_WORLD, &request));
   CHECK(request == MPI_REQUEST_NULL);
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `mod.rs` | [`enter`], through which the export of every function goes |
 //! | [`error`] | raising errors, on the object that MPI names (MPI-5.0 section 9.3) |
-//! | [`attempt`], [`quick`] | ways around the frame, for operations on windows and their completion |
+//! | [`attempt`], [`quick`] | ways around the frame, for the calls that programs make most |
 
 pub(crate) mod attempt;
 pub(crate) mod error;

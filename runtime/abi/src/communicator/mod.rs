@@ -130,8 +130,8 @@ impl Comm {
         insert(Arc::new(Comm::new(inner, card, None, session)))
     }
 
-    /// The communicator of a handle, without a reference count: only while no other call of the
-    /// program may free it. `None` also outside of MPI_Init and MPI_Finalize.
+    /// The communicator of a handle, without a reference count. `None` outside of MPI_Init and
+    /// MPI_Finalize, and for a handle that another thread may free during the call.
     #[inline]
     pub fn borrow(handle: Handle) -> Option<&'static Comm> {
         if !state::is_active() {
@@ -140,6 +140,7 @@ impl Comm {
         match handle {
             COMM_WORLD => INITIAL.get().map(|[world, _]| &**world),
             COMM_SELF => INITIAL.get().map(|[_, alone]| &**alone),
+            _ if state::is_threaded() => None,
             _ => borrow_object(handle),
         }
     }

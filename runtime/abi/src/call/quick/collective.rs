@@ -6,9 +6,8 @@ use std::ffi::{c_int, c_void};
 
 use longshore::{Communicator, Destination, IN_PLACE, Op, Origin, Type};
 
-use crate::call::quick::coded;
+use crate::call::quick::{coded, lasting};
 use crate::communicator::Comm;
-use crate::datatype::compiled;
 use crate::edge::arg::Buffer;
 use crate::edge::fault::Raiser;
 use crate::edge::handle::Handle;
@@ -73,7 +72,7 @@ struct Operands {
 impl Operands {
     #[inline]
     fn new(datatype: Handle, op: Handle) -> Option<Operands> {
-        let (of, op) = (compiled(datatype)?, predefined(op)?);
+        let (of, op) = (lasting(datatype)?, predefined(op)?);
         (!is_counted(datatype)).then_some(Operands { of, op })
     }
 }
@@ -87,7 +86,7 @@ pub unsafe fn bcast(
     root: c_int,
     comm: Handle,
 ) -> Option<c_int> {
-    let (own, datatype) = (group(comm)?, compiled(datatype)?);
+    let (own, datatype) = (group(comm)?, lasting(datatype)?);
     // SAFETY: the caller's promise.
     let data = destination((unsafe { Buffer::new(buffer) }, count, datatype))?;
     coded("MPI_Bcast", Raiser::Comm(comm), own.bcast(data, root))
@@ -207,9 +206,9 @@ pub unsafe fn gather(
     // SAFETY: the caller's promise.
     let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
     let given = if data.is_in_place() { room_type } else { datatype };
-    let data = (data, count, compiled(given)?);
+    let data = (data, count, lasting(given)?);
     let (data, room) = match own.rank() == root {
-        true => sides(data, (room, of_each(own, room_count)?, compiled(room_type)?))?,
+        true => sides(data, (room, of_each(own, room_count)?, lasting(room_type)?))?,
         false => (origin(data)?, IN_PLACE.into()),
     };
     coded("MPI_Gather", Raiser::Comm(comm), own.gather(data, room, root))
@@ -234,9 +233,9 @@ pub unsafe fn scatter(
     if room.is_in_place() {
         return None;
     }
-    let room = (room, room_count, compiled(room_type)?);
+    let room = (room, room_count, lasting(room_type)?);
     let (data, room) = match own.rank() == root {
-        true => sides((data, of_each(own, count)?, compiled(datatype)?), room)?,
+        true => sides((data, of_each(own, count)?, lasting(datatype)?), room)?,
         false => (IN_PLACE.into(), destination(room)?),
     };
     coded("MPI_Scatter", Raiser::Comm(comm), own.scatter(data, room, root))
@@ -258,8 +257,8 @@ pub unsafe fn allgather(
     // SAFETY: the caller's promise.
     let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
     let given = if data.is_in_place() { room_type } else { datatype };
-    let room = (room, of_each(own, room_count)?, compiled(room_type)?);
-    let (data, room) = sides((data, count, compiled(given)?), room)?;
+    let room = (room, of_each(own, room_count)?, lasting(room_type)?);
+    let (data, room) = sides((data, count, lasting(given)?), room)?;
     coded("MPI_Allgather", Raiser::Comm(comm), own.allgather_into(data, room))
 }
 
@@ -279,7 +278,7 @@ pub unsafe fn alltoall(
     // SAFETY: the caller's promise.
     let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
     let given = if data.is_in_place() { room_type } else { datatype };
-    let room = (room, of_each(own, room_count)?, compiled(room_type)?);
-    let (data, room) = sides((data, of_each(own, count)?, compiled(given)?), room)?;
+    let room = (room, of_each(own, room_count)?, lasting(room_type)?);
+    let (data, room) = sides((data, of_each(own, count)?, lasting(given)?), room)?;
     coded("MPI_Alltoall", Raiser::Comm(comm), own.alltoall(data, room))
 }

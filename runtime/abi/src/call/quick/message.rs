@@ -3,10 +3,10 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::call::quick::coded;
+use crate::call::quick::{coded, lasting};
 use crate::communicator::Comm;
-use crate::datatype::compiled;
-use crate::edge::arg::{Buffer, Room};
+use crate::edge::arg::{self, Buffer, Room};
+use crate::edge::constants::REQUEST_NULL;
 use crate::edge::fault::Raiser;
 use crate::edge::handle::Handle;
 use crate::edge::status::Status;
@@ -23,7 +23,7 @@ pub unsafe fn send(
     tag: c_int,
     comm: Handle,
 ) -> Option<c_int> {
-    let (own, datatype) = (Comm::borrow(comm)?, compiled(datatype)?);
+    let (own, datatype) = (Comm::borrow(comm)?, lasting(datatype)?);
     // SAFETY: the caller's promise.
     let data = unsafe { Buffer::new(data) }.origin(count, datatype).ok()?;
     coded("MPI_Send", Raiser::Comm(comm), own.inner().send(data, dest, tag))
@@ -41,16 +41,22 @@ pub unsafe fn isend(
     comm: Handle,
     request: *mut Handle,
 ) -> Option<c_int> {
-    let (own, datatype) = (Comm::borrow(comm)?, compiled(datatype)?);
-    // SAFETY: the caller's promise.
-    let (data, request) = unsafe { (Buffer::new(data), request.as_mut()?) };
-    let data = data.origin(count, datatype).ok()?;
-    let ended = request::ended().ok()?;
-    match own.inner().isend_at_once(data, dest, tag) {
-        // It isn't complete at once, and hasn't begun.
-        Ok(false) => None,
-        sent => coded("MPI_Isend", Raiser::Comm(comm), sent.map(|_| *request = ended)),
+    if request.is_null() {
+        return None;
     }
+    let (own, datatype) = (Comm::borrow(comm)?, lasting(datatype)?);
+    // SAFETY: the caller's promise.
+    let data = unsafe { Buffer::new(data) }.origin(count, datatype).ok()?;
+    let ended = request::ended().ok()?;
+    let (made, sent) = match own.inner().isend_at_once(data, dest, tag) {
+        // It isn't complete at once, and hasn't begun.
+        Ok(false) => return None,
+        Ok(true) => (ended, Ok(())),
+        Err(error) => (REQUEST_NULL, Err(error)),
+    };
+    // SAFETY: the caller's promise, of a place that isn't null.
+    unsafe { arg::put(request, made) };
+    coded("MPI_Isend", Raiser::Comm(comm), sent)
 }
 
 /// # Safety
@@ -65,7 +71,7 @@ pub unsafe fn recv(
     comm: Handle,
     status: *mut Status,
 ) -> Option<c_int> {
-    let (own, datatype) = (Comm::borrow(comm)?, compiled(datatype)?);
+    let (own, datatype) = (Comm::borrow(comm)?, lasting(datatype)?);
     // SAFETY: the caller's promise.
     let (room, status) = unsafe { (Buffer::new(room), Room::new(status)) };
     let room = room.destination(count, datatype).ok()?;
@@ -91,8 +97,8 @@ pub unsafe fn sendrecv(
     comm: Handle,
     status: *mut Status,
 ) -> Option<c_int> {
-    let (own, sent_type) = (Comm::borrow(comm)?, compiled(datatype)?);
-    let taken_type = if room_type == datatype { sent_type } else { compiled(room_type)? };
+    let (own, sent_type) = (Comm::borrow(comm)?, lasting(datatype)?);
+    let taken_type = if room_type == datatype { sent_type } else { lasting(room_type)? };
     // SAFETY: the caller's promise.
     let (data, room, status) = unsafe { (Buffer::new(data), Buffer::new(room), Room::new(status)) };
     let data = data.origin(count, sent_type).ok()?;

@@ -1,7 +1,8 @@
 //! The quick ways of the calls that programs make most.
 //!
 //! They borrow objects by their handles, without a reference count, and take usual arguments only.
-//! Where anything is unusual, the function returns `None`, and the long way does all of the call.
+//! A program may free an object that a call of another thread waits with. So calls that wait borrow
+//! only objects for which no other thread can do that. Where anything is unusual, the function returns `None`, and the long way does all of the call.
 //!
 //! | file | holds |
 //! |---|---|
@@ -16,8 +17,13 @@ mod window;
 
 use std::ffi::{c_int, c_void};
 
+use longshore::Type;
+
 use crate::call::raise;
+use crate::datatype::compiled;
 use crate::edge::fault::Raiser;
+use crate::edge::handle::Handle;
+use crate::edge::state;
 
 pub use collective::*;
 pub use message::*;
@@ -27,6 +33,15 @@ pub use window::*;
 #[inline(always)]
 pub fn is_memory(address: *const c_void) -> bool {
     address.addr() > 1
+}
+
+/// The type of a handle, unless another thread may free that during a call that waits.
+#[inline]
+fn lasting(handle: Handle) -> Option<&'static Type> {
+    match handle.is_predefined() || !state::is_threaded() {
+        true => compiled(handle),
+        false => None,
+    }
 }
 
 /// The code of a call that was made on this object.
