@@ -35,7 +35,8 @@ struct Known {
 
 impl Shapes {
     /// The displacement of `count` elements, if they lie in one run of memory, and the shape of one
-    /// of `blocks` equal blocks of them. `None` also if they don't divide into blocks, or are empty.
+    /// of `blocks` equal blocks of them. `None` also if they don't divide into blocks, or are
+    /// empty.
     pub(super) fn shape(
         &self,
         datatype: &Compiled,

@@ -2,7 +2,8 @@
 //!
 //! They borrow objects by their handles, without a reference count, and take usual arguments only.
 //! A program may free an object that a call of another thread waits with. So calls that wait borrow
-//! only objects for which no other thread can do that. Where anything is unusual, the function returns `None`, and the long way does all of the call.
+//! only objects for which no other thread can do that. Where anything is unusual, the function
+//! returns `None`, and the long way does all of the call.
 //!
 //! | file | holds |
 //! |---|---|
