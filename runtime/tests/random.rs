@@ -23,9 +23,10 @@ struct Case {
 fn measure(datatype: &Datatype, architecture: &Architecture, count: u64) -> Option<(i64, i64)> {
     let bounds = datatype.bounds(architecture).ok()?;
     let last = bounds.extent().checked_mul(count as i64 - 1)?;
-    let low = bounds.true_lb + last.min(0);
-    let high = bounds.true_ub + last.max(0);
-    (high - low < WINDOW as i64 / 2).then_some((low.min(0), high.max(0)))
+    // The memory has displacement 0, also if the type has no item there.
+    let low = (bounds.true_lb + last.min(0)).min(0);
+    let high = (bounds.true_ub + last.max(0)).max(0);
+    (high - low < WINDOW as i64 / 2).then_some((low, high))
 }
 
 fn case(random: &mut Random, sides: [Architecture; 2]) -> Option<Case> {
