@@ -366,6 +366,22 @@ mod tests {
         }
     }
 
+    /// The ranks of a connection may be on machines of different byte order.
+    #[test]
+    fn messages_are_sealed_alike_on_every_machine() {
+        let key = UnboundKey::new(&AES_256_GCM, &[7; 32]).unwrap();
+        let mut stream = Stream { key: LessSafeKey::new(key), count: MESSAGES - 1 };
+        let mut sealed = || {
+            let mut message = [&b"sealed"[..], &[0; TAG]].concat();
+            stream.seal(&mut message);
+            message.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        };
+        // The last message of a key, and the first of the next, as OpenSSL seals them.
+        let last = "8c37f97f001cb130db2f295c021f2f09cc2c7c948c42";
+        let first = "48dc1f6de705a74e70af8d0072cd4bab83fab6be776c";
+        assert_eq!([sealed(), sealed()], [last, first]);
+    }
+
     #[test]
     fn ends_with_other_secrets_or_greetings_have_other_keys() {
         let [mut left, mut right] = ends(&Key::new(&[7; 32]), &Key::new(&[8; 32]));
