@@ -50,6 +50,12 @@ impl Case {
         Case { datatype, memory, stream, program, count, origin, length }
     }
 
+    /// The program for a stream in another representation.
+    fn program_to(&self, stream: &Architecture) -> Program {
+        let form = Form::compile(&self.datatype, &self.memory).unwrap();
+        form.lower(&self.memory, stream).unwrap()
+    }
+
     fn random(random: &mut Random) -> Case {
         random.options.portable = random.chance(3);
         random.options.disjoint = random.chance(2);
@@ -505,4 +511,38 @@ fn stretches_cover_exactly_the_bytes_of_the_elements() {
         let (some, all) = case.program.stretches(case.count, 1);
         assert_eq!((some.len(), all), (stretches.len().min(1), stretches.len() <= 1));
     }
+}
+
+/// The runs of any part of a stream are those of the whole stream in this part.
+#[test]
+fn the_runs_of_a_part_are_a_part_of_the_runs() {
+    each_seed(cases(300), |seed| {
+        let mut random = Random::new(seed, Options::default());
+        let case = Case::random(&mut random);
+        let program = case.program_to(&case.memory);
+        let length = program.stream_length(case.count).unwrap();
+        let (Some(all), true) = (program.runs(case.count, 100_000), length < 1 << 20) else {
+            return;
+        };
+        let bytes = |runs: &[(i64, u64)]| -> Vec<i64> {
+            runs.iter().flat_map(|&(at, len)| (0..len as i64).map(move |byte| at + byte)).collect()
+        };
+        let whole = bytes(&all);
+        assert_eq!(whole.len() as u64, length);
+        for _ in 0..5 {
+            let start = random.below(length + 1);
+            let end = start + random.below(length - start + 1);
+            let mut found = Vec::new();
+            let add = |at, len| {
+                found.push((at, len));
+                true
+            };
+            program.runs_within(case.count, start..end, add).unwrap();
+            let part = &whole[start as usize..end as usize];
+            assert_eq!(bytes(&found), part, "{} on {}: {start}..{end}", case.datatype, case.memory);
+            let adjoin = |pair: &[(i64, u64)]| pair[0].0 + pair[0].1 as i64 == pair[1].0;
+            assert!(!found.windows(2).any(adjoin), "adjoining runs are passed as one");
+        }
+        assert!(program.runs_within(case.count, 0..length + 1, |_, _| true).is_err());
+    });
 }
