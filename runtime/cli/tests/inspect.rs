@@ -280,3 +280,34 @@ fn a_pair_of_representations_is_compared() {
         assert!(refused.status.code() == Some(2) && text.contains(says), "{words:?}: {text}");
     }
 }
+
+#[test]
+fn records_of_a_file_are_printed_and_a_cut_one_is_named() {
+    let path = std::env::temp_dir().join(format!("longshore-records-{}", std::process::id()));
+    let record = |number: i32, value: f64| {
+        [&number.to_be_bytes()[..], &[0; 4], &value.to_be_bytes()].concat()
+    };
+    let bytes = [record(7, 2.5), record(-8, -0.125)].concat();
+    std::fs::write(&path, &bytes).unwrap();
+    let name = path.to_str().unwrap();
+    let words = ["U1(S:2:i/1/0,d/1/8)", "--file", name, "--count", "9"];
+    let text = printed(&words);
+    assert!(text.contains("records of 16 bytes in external32, 32 bytes"), "{text}");
+    assert!(
+        text.ends_with("offset  i d\n           0  7 2.5\n          16  -8 -0.125\n"),
+        "{text}"
+    );
+    let text = printed(&["d", "--file", name, "--representation", "s390x"]);
+    assert!(text.contains("in s390x"), "{text}");
+    std::fs::write(&path, &bytes[..27]).unwrap();
+    let output = inspect(&words);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success());
+    assert!(
+        error.contains("ends at byte 27, inside of record 1, which begins at byte 16"),
+        "{error}"
+    );
+    let output = inspect(&["d", "--file", name, "--representation", "nothing"]);
+    assert_eq!(output.status.code(), Some(2));
+    std::fs::remove_file(&path).unwrap();
+}

@@ -4,6 +4,7 @@ mod facts;
 mod fields;
 mod memory;
 mod picture;
+mod records;
 mod sheet;
 mod strided;
 mod svg;
@@ -68,6 +69,12 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u16).range(12..)
     )]
     lines: u16,
+    /// Prints records of the type from a file instead, at most --count
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["arch", "names", "svg"])]
+    file: Option<PathBuf>,
+    /// Data representation of the file: external32, internal, or a name from `longshore info`
+    #[arg(long, value_name = "NAME", default_value = "external32", requires = "file")]
+    representation: String,
 }
 
 const AFTER_HELP: &str = "\
@@ -76,7 +83,8 @@ Examples:
   longshore inspect 'U1(SS:2:c/1,d/1)' --arch x86-64,i686,m68k    the same, portable
   longshore inspect 'U1(SS:2:c/1,d/1)' --names tag,value          and where its fields lie
   longshore inspect 'U1(S:2:c/1/0,d/1/8)' --pair x86-64 i686      what differs between the two
-  longshore inspect 'U1(V:d:8:1:10)' --arch all --svg column.svg  a column of a matrix";
+  longshore inspect 'U1(V:d:8:1:10)' --arch all --svg column.svg  a column of a matrix
+  longshore inspect 'U1(SS:2:i/1,d/1)' --file FILE --count 10     records in external32";
 
 /// The architectures of one option --arch.
 #[derive(Clone)]
@@ -111,6 +119,14 @@ fn inspect(arguments: Arguments) -> Result<ExitCode, Failure> {
             "docs/notation.md describes the notation; a column of doubles is 'U1(V:d:8:1:10)'";
         Failure(format!("the type can't be read\n{place}\n{notation}"), ExitCode::from(2))
     })?;
+    if let Some(file) = &arguments.file {
+        let named = records::representation(&arguments.representation);
+        let representation = named
+            .map_err(|words| Failure(format!("--representation: {words}"), ExitCode::from(2)))?;
+        let out = records::lines(&datatype, &representation, file, arguments.count);
+        crate::print(&out.map_err(failed)?).map_err(|error| failed(error.to_string()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut architectures: Vec<Architecture> = Vec::new();
     for architecture in arguments.arch.into_iter().flat_map(|Architectures(all)| all) {
         // Representations that differ only in their names are all shown.
