@@ -6,6 +6,7 @@
 mod first;
 mod make_shipments;
 
+pub mod archive;
 pub mod foreign;
 pub mod halo;
 pub mod hashtable;
@@ -46,9 +47,9 @@ pub const NAMES: [&str; 12] = [
     TELEMETRY,
 ];
 
-/// The examples that run as jobs, but not in the demo: `imbalance` takes its time, and `first`
-/// prints in any order.
-const OTHERS: [&str; 2] = ["imbalance", FIRST];
+/// The examples that run as jobs, but not in the demo: `archive` is about a file, `imbalance` takes
+/// its time, and `first` prints in any order.
+const OTHERS: [&str; 3] = [ARCHIVE, "imbalance", FIRST];
 
 /// The names of all examples.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -80,6 +81,9 @@ pub fn shows(name: &str) -> &'static str {
         TELEMETRY => {
             "A steady stream of records with notified puts, and commands by compare-and-swap."
         }
+        ARCHIVE => {
+            "Unlike ranks write one file together, and any number of others reads a part of it."
+        }
         "imbalance" => "--stats and --trace find the rank that the others wait for.",
         FIRST => "The first program of README.md: each rank puts a column into the next rank.",
         _ => "",
@@ -94,6 +98,9 @@ const MAKE_SHIPMENTS: &str = "make-shipments";
 
 /// The example with options of its own: [`telemetry::Options`].
 pub const TELEMETRY: &str = "telemetry";
+
+/// The example that writes and reads a file; it takes the file's name.
+const ARCHIVE: &str = "archive";
 
 /// A whole program, with its own `main`.
 const FIRST: &str = "first";
@@ -126,6 +133,7 @@ fn run(rank: &Rank, name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Err
         ("stealing", []) => stealing::run(rank),
         ("histogram", []) => histogram::run(rank),
         ("imbalance", []) => imbalance::run(rank),
+        (ARCHIVE, arguments) => archive::run(rank, arguments),
         (TELEMETRY, options) => telemetry::run(rank, options),
         (TABLE, [input]) => table::run(rank, input),
         (TABLE, _) => {

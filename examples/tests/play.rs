@@ -65,6 +65,38 @@ fn halo() {
 }
 
 #[test]
+fn archive() {
+    play("archive", &[]);
+}
+
+/// An archive that one job has written is read by another one, of fewer and other ranks.
+#[test]
+fn an_archive_outlives_its_job() {
+    let name = format!("longshore-archive-of-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let mut written: Option<Vec<u8>> = None;
+    for (word, archs) in [
+        ("write", &["native", "s390x", "i686", "ppc"][..]),
+        ("read", &["s390x", "native", "aarch64"]),
+        ("write", &["m68k"]),
+        ("read", &["win64", "native"]),
+    ] {
+        let part = Part {
+            ranks: u32::try_from(archs.len()).unwrap(),
+            arguments: words("archive", &[Path::new(word), &path]),
+            archs: archs.iter().map(ToString::to_string).collect(),
+            ..Part::new(PROGRAM)
+        };
+        let job = Job { parts: vec![part], ..Job::default() };
+        assert_eq!(run(&job, &Control::none()).unwrap(), 0, "{word} on {archs:?}");
+        let bytes = std::fs::read(&path).unwrap();
+        let first = written.get_or_insert_with(|| bytes.clone());
+        assert!(*first == bytes, "the bytes depend on the ranks {archs:?}");
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn stencil() {
     play("stencil", &[]);
 }
