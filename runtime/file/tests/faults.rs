@@ -53,6 +53,10 @@ fn a_full_disk_is_no_space_at_every_rank() {
 
 #[test]
 fn a_value_that_does_not_fit_ends_the_writes_of_its_rank_only() {
+    if size_of::<c::Long>() == 4 {
+        // Every long of this machine fits.
+        return;
+    }
     for by_aggregators in [false, true] {
         let path = path(&format!("value-{by_aggregators}"));
         ranks(3, |rank| {
