@@ -340,7 +340,7 @@ static void faults(void) {
   FAILS(MPI_ERR_ARG, MPI_File_set_view(file, -5, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
   OK(MPI_Type_create_hindexed(2, lengths, displacements, MPI_INT, &backwards));
   OK(MPI_Type_commit(&backwards));
-  FAILS(MPI_ERR_TYPE, MPI_File_set_view(file, 0, MPI_INT, backwards, "native", MPI_INFO_NULL));
+  FAILS(MPI_ERR_IO, MPI_File_set_view(file, 0, MPI_INT, backwards, "native", MPI_INFO_NULL));
   OK(MPI_Type_free(&backwards));
   OK(MPI_Type_contiguous(3, MPI_SHORT, &odd));
   FAILS(MPI_ERR_TYPE, MPI_File_set_view(file, 0, MPI_INT, odd, "native", MPI_INFO_NULL));

@@ -24,6 +24,9 @@ use crate::transfer::{Access, At, Data};
 /// as long for two ranks on tmpfs, and aggregators less with shorter ones.
 const LONG_RUN: i64 = 4 << 10;
 
+/// The most bytes of the file, for each byte that it wants, that a rank reads by itself.
+const SIEVED: i64 = 2;
+
 /// The most runs of an access that are looked at for their average length.
 const LOOKED_AT: u64 = 64;
 
@@ -39,6 +42,8 @@ struct Claim {
     run: i64,
     /// Whether ranges of the file are ranges of its stream.
     ascends: bool,
+    /// Whether the rank may read the gaps between its runs.
+    sieves: bool,
     /// Whether the rank has an error instead.
     failed: bool,
     /// The hints of the rank. Those of the first rank count.
@@ -62,6 +67,7 @@ impl Claim {
             cb_nodes: info.cb_nodes.into(),
             cb_buffer_size: info.cb_buffer_size as i64,
             buffering: buffering as i64,
+            sieves: !access.writes && info.ds_read != Choice::Disable,
             ascends: true,
             ..Claim::default()
         };
@@ -85,7 +91,8 @@ impl Claim {
     }
 
     fn numbers(self) -> [i64; Claim::NUMBERS] {
-        let flags = i64::from(self.ascends) | i64::from(self.failed) << 1;
+        let flags = [self.ascends, self.failed, self.sieves];
+        let flags = flags.iter().rev().fold(0, |all, flag| all << 1 | i64::from(*flag));
         let Claim { start, end, bytes, run, cb_nodes, cb_buffer_size, buffering, .. } = self;
         [start, end, bytes, run, flags, cb_nodes, cb_buffer_size, buffering]
     }
@@ -94,8 +101,19 @@ impl Claim {
         let &[start, end, bytes, run, flags, cb_nodes, cb_buffer_size, buffering] = numbers else {
             return Claim::default();
         };
-        let (ascends, failed) = (flags & 1 != 0, flags & 2 != 0);
-        Claim { start, end, bytes, run, ascends, failed, cb_nodes, cb_buffer_size, buffering }
+        let [ascends, failed, sieves] = [1, 2, 4].map(|flag| flags & flag != 0);
+        Claim {
+            start,
+            end,
+            bytes,
+            run,
+            ascends,
+            sieves,
+            failed,
+            cb_nodes,
+            cb_buffer_size,
+            buffering,
+        }
     }
 
     /// Whether the rank wants aggregators.
@@ -136,7 +154,9 @@ fn choose(claims: &[Claim], choice: Choice) -> Algorithm {
     let are_apart = used.windows(2).all(|pair| pair[0].end <= pair[1].start);
     let are_whole = used.iter().all(|claim| claim.bytes == claim.end - claim.start);
     let are_long = used.iter().all(|claim| claim.run >= LONG_RUN);
-    match are_apart && are_whole || are_long {
+    let are_dense =
+        used.iter().all(|claim| claim.sieves && claim.end - claim.start <= SIEVED * claim.bytes);
+    match are_apart && are_whole || are_long || are_dense {
         true => Algorithm::Independent,
         false => two_phase,
     }
@@ -403,6 +423,11 @@ mod tests {
         let long =
             [claim(0, 9 << 20, 5 << 20, LONG_RUN), claim(1 << 20, 9 << 20, 4 << 20, 1 << 20)];
         assert_eq!(choose(&long, Choice::Automatic), Algorithm::Independent);
+        // Reads that may include the gaps, if these are no more than the data.
+        let sieved = [both[0], both[1]].map(|it| Claim { sieves: true, ..it });
+        assert_eq!(choose(&sieved, Choice::Automatic), Algorithm::Independent);
+        let sparse = sieved.map(|it| Claim { bytes: it.bytes / 2, ..it });
+        assert_eq!(choose(&sparse, Choice::Automatic), Algorithm::TwoPhase(0..1000));
         let tangled = [both[0], Claim { ascends: false, ..both[1] }];
         assert_eq!(choose(&tangled, Choice::Enable), Algorithm::Independent);
         assert_eq!(choose(&[Claim::default(); 2], Choice::Enable), Algorithm::Independent);
@@ -410,7 +435,11 @@ mod tests {
 
     #[test]
     fn claims_survive_their_encoding() {
-        for claim in [claim(1, 9, 4, 2), Claim { failed: true, ..Claim::default() }] {
+        for claim in [
+            claim(1, 9, 4, 2),
+            Claim { failed: true, ..Claim::default() },
+            Claim { sieves: true, cb_nodes: 3, ..claim(0, 0, 0, 0) },
+        ] {
             assert_eq!(Claim::from(&claim.numbers()), claim);
         }
     }

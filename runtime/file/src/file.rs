@@ -359,10 +359,10 @@ impl File {
     /// ```
     ///
     /// # Errors
-    /// ARG for a negative displacement. TYPE for a filetype that isn't a sequence of etypes, whose
-    /// displacements are negative or decrease, or that overlaps itself in a file that is written.
-    /// UNSUPPORTED_DATAREP for an unknown representation. NOT_SAME if extents or representations
-    /// differ. At all ranks, if one has an error.
+    /// ARG for a negative displacement. TYPE for a filetype that isn't a sequence of etypes. IO for
+    /// one whose displacements are negative or decrease, or that overlaps itself in a file that is
+    /// written. UNSUPPORTED_DATAREP for an unknown representation. NOT_SAME if extents or
+    /// representations differ. At all ranks, if one has an error.
     #[doc(alias = "MPI_File_set_view")]
     pub fn set_view(
         &self,
@@ -418,7 +418,7 @@ impl File {
                 "the filetype {filetype} has bytes twice, and the file may be written: its data \
                  must not overlap"
             );
-            return Err(Error::argument(Class::Type, problem));
+            return Err(Error::argument(Class::Io, problem));
         }
         Ok(view)
     }

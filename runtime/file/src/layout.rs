@@ -5,6 +5,7 @@
 //! displacement on, without the gaps. A position is the number of bytes of the stream before it.
 //! Everything here is in the file's representation, and nothing is converted.
 
+use std::fmt::Display;
 use std::ops::Range;
 
 use longshore::shipable::Committed;
@@ -31,12 +32,12 @@ impl Layout {
     /// The layout of a view of `filetype`, a sequence of etypes, from byte `disp` on.
     ///
     /// # Errors
-    /// ARG for a negative displacement. TYPE for a filetype that isn't a sequence of etypes, or
-    /// whose displacements are negative or decrease.
+    /// ARG for a negative displacement. TYPE for a filetype that isn't a sequence of etypes. IO for
+    /// one whose displacements are negative or decrease.
     pub fn new(
         disp: i64,
-        etype: &Datatype,
-        filetype: &Datatype,
+        (etype, etype_name): (&Datatype, &dyn Display),
+        (filetype, filetype_name): (&Datatype, &dyn Display),
         architecture: &Architecture,
     ) -> Result<Layout> {
         if disp < 0 {
@@ -49,22 +50,22 @@ impl Layout {
         let program = tile.native();
         let size = program.stream_size();
         if etype_size == 0 {
-            return Err(wrong(format!("the etype {etype} has no data")));
+            return Err(wrong(format!("the etype {etype_name} has no data")));
         }
         if size % etype_size != 0 {
             return Err(wrong(format!(
-                "the filetype {filetype} has {size} bytes of data in the file, which are no whole \
-                 number of etypes {etype} of {etype_size} bytes"
+                "the filetype {filetype_name} has {size} bytes of data in the file, which are no whole \
+                 number of etypes {etype_name} of {etype_size} bytes"
             )));
         }
         let (mut last, mut problem) = (None, None);
         program.runs_within(1, 0..size, |at, _| {
             problem = match last {
                 _ if at < 0 => Some(format!(
-                    "the filetype {filetype} has data at displacement {at}: views have none below 0"
+                    "the filetype {filetype_name} has data at displacement {at}: views have none below 0"
                 )),
                 Some(last) if at < last => Some(format!(
-                    "the filetype {filetype} has data at displacement {at} after some at {last}: \
+                    "the filetype {filetype_name} has data at displacement {at} after some at {last}: \
                      displacements in filetypes must not decrease"
                 )),
                 _ => None,
@@ -73,15 +74,16 @@ impl Layout {
             problem.is_none()
         })?;
         if let Some(problem) = problem {
-            return Err(wrong(problem));
+            return Err(Error::argument(Class::Io, problem));
         }
         let reach = program.range(1)?;
         let ascends = size > 0 && program.extent() >= reach.end - reach.start;
         if size > 0 && program.extent() < 0 {
-            return Err(wrong(format!(
-                "the filetype {filetype} has the extent {}: its tiles would go backwards",
+            let problem = format!(
+                "the filetype {filetype_name} has the extent {}: its tiles would go backwards",
                 program.extent()
-            )));
+            );
+            return Err(Error::argument(Class::Io, problem));
         }
         let overlaps = [program.overlaps(1), program.overlaps(2)];
         let architecture = *architecture;
@@ -242,7 +244,7 @@ mod tests {
     }
 
     fn layout(disp: i64, etype: &Datatype, filetype: &Datatype) -> Result<Layout> {
-        Layout::new(disp, etype, filetype, &Architecture::NATIVE)
+        Layout::new(disp, (etype, etype), (filetype, filetype), &Architecture::NATIVE)
     }
 
     #[test]
@@ -284,9 +286,9 @@ mod tests {
         for (disp, filetype, class, words) in [
             (-1, &int, Class::Arg, "-1"),
             (0, &odd, Class::Type, "6 bytes"),
-            (0, &before, Class::Type, "displacement -4"),
-            (0, &down, Class::Type, "displacement -8"),
-            (0, &backwards, Class::Type, "displacement 0 after some at 8"),
+            (0, &before, Class::Io, "displacement -4"),
+            (0, &down, Class::Io, "displacement -8"),
+            (0, &backwards, Class::Io, "displacement 0 after some at 8"),
         ] {
             let error = layout(disp, &int, filetype).err().unwrap();
             assert_eq!(error.class(), class, "{error}");
@@ -298,7 +300,8 @@ mod tests {
     fn extents_follow_the_representation_of_the_file() {
         let long = Datatype::long();
         let every = Datatype::vector(2, 1, 2, &long).unwrap();
-        let layout = Layout::new(0, &long, &every, &Architecture::EXTERNAL32).unwrap();
+        let layout =
+            Layout::new(0, (&long, &long), (&every, &every), &Architecture::EXTERNAL32).unwrap();
         assert_eq!(layout.etype_size(), 4);
         assert_eq!(runs(&layout, 0..8), [(0, 4), (8, 4)]);
     }

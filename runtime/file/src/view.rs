@@ -31,7 +31,12 @@ impl View {
         own: &Architecture,
     ) -> Result<View> {
         let architecture = datarep.architecture(own);
-        let layout = Layout::new(disp, etype.datatype(), filetype.datatype(), &architecture)?;
+        let layout = Layout::new(
+            disp,
+            (etype.datatype(), etype),
+            (filetype.datatype(), filetype),
+            &architecture,
+        )?;
         Ok(View { disp, etype: etype.clone(), filetype: filetype.clone(), datarep, layout })
     }
 }
