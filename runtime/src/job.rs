@@ -7,8 +7,8 @@
 
 #[doc(inline)]
 pub use longshore_job::{
-    Activity, Checking, Environment, Error, OnDeath, Progress, Routes, Secret, UnknownWord, env,
-    pmi,
+    Activity, Checking, Environment, Error, OnDeath, Progress, Routes, Secret, Topic, Topics,
+    UnknownWord, env, pmi,
 };
 pub(crate) use longshore_job::{
     Hosts, Ladder, Network, ROOM, adversary, architecture, checking, ladder, log_level, room,

@@ -12,7 +12,7 @@ use crate::buffer::Buffer;
 use crate::communicator::Communicator;
 use crate::error::{Result, type_string};
 use crate::job::Hosts;
-use crate::job::{Activity, Environment, Network};
+use crate::job::{Activity, Environment, Network, Topic};
 use crate::object::{Cacheable, Callbacks, Holder, Keyval};
 use crate::process::{ForkGuard, Process, Setup};
 use crate::tap::Tapped;
@@ -420,19 +420,27 @@ impl Rank {
     }
 
     /// Under `--check`, reports a fault that an interface in another language has found, if `text`
-    /// finds one. Those of one `kind` are reported once.
+    /// finds one and its topic is reported. Those of one `kind` are reported once. [Notes] are
+    /// remarks, and no faults.
+    ///
+    /// [Notes]: Topic::Notes
     ///
     /// ```
     /// # let rank = longshore::init()?;
-    /// rank.report("info no_lock", || Some("check: no_locks?\n".to_owned()));
+    /// use longshore::job::Topic;
+    ///
+    /// rank.report(Topic::Windows, "info no_lock", || Some("check: no_locks?\n".to_owned()));
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
     #[doc(hidden)]
-    pub fn report(&self, kind: &str, text: impl FnOnce() -> Option<String>) {
+    pub fn report(&self, topic: Topic, kind: &str, text: impl FnOnce() -> Option<String>) {
         let Some(text) = self.process.checks().then(text).flatten() else { return };
         if let Some(check) = self.process.engine().state().check() {
-            check.tell(kind.to_owned(), || text);
+            match topic {
+                Topic::Notes => check.remark(topic, kind.to_owned(), || text),
+                _ => check.tell(topic, kind.to_owned(), || text),
+            }
         }
     }
 

@@ -10,7 +10,7 @@ mod threads;
 #[path = "checks/waits.rs"]
 mod waits;
 
-use longshore::job::Checking;
+use longshore::job::{Checking, Topics};
 use longshore::shipable::Basic;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
@@ -25,7 +25,7 @@ const SITE: &str = "runtime/tests/checks.rs:";
 fn options(unlike: bool) -> Options {
     let unlike_ranks = vec![Architecture::S390X, NATIVE, Architecture::I686];
     let architectures = if unlike { unlike_ranks } else { Vec::new() };
-    Options { architectures, check: Checking::Report, ..Options::default() }
+    Options { architectures, check: Checking::Report(Topics::default()), ..Options::default() }
 }
 
 /// Runs a program on three ranks, like and unlike, in several orders. Returns the reports of each
@@ -451,7 +451,8 @@ fn a_request_outlives_a_scope_within_its_epoch() {
 fn findings_can_fail_finalize() {
     // In the last order a rank exits before another has its message.
     for adversary in [None, Some(1), Some(44_444)] {
-        let fails = Options { check: Checking::Fail, adversary, ..options(true) };
+        let fails =
+            Options { check: Checking::Fail(Topics::default()), adversary, ..options(true) };
         let outcomes = run(3, &fails, |rank| {
             windowed(|_, window, long| {
                 window.fence(|epoch| epoch.put(&[1i64], 1, 3, 1, long)).unwrap();

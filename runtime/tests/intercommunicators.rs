@@ -1,6 +1,6 @@
 //! Intercommunicators between groups of unlike ranks.
 
-use longshore::job::{Checking, Routes};
+use longshore::job::{Checking, Routes, Topics};
 use longshore::sim::{Options, run};
 use longshore::{
     ANY_SOURCE, Architecture, Class, Communicator, Comparison, Info, Op, PROC_NULL, ROOT, Rank,
@@ -32,7 +32,12 @@ fn between(body: impl Fn(&Rank, &Communicator, bool) + Sync) {
         let unlike = Options { architectures, routes: Routes::Message, ..Options::default() };
         run(size, &unlike, whole).unwrap();
         run(size, &Options::default(), whole).unwrap();
-        run(size, &Options { check: Checking::Report, ..Options::default() }, whole).unwrap();
+        run(
+            size,
+            &Options { check: Checking::Report(Topics::default()), ..Options::default() },
+            whole,
+        )
+        .unwrap();
     }
 }
 

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use longshore::job::{Checking, Routes};
+use longshore::job::{Checking, Routes, Topics};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
     Architecture, Assert, Callbacks, Class, Communicator, Error, ErrorHandler, ErrorKind, Info,
@@ -207,7 +207,7 @@ fn hints_of_a_poisoned_window_are_not_awaited() {
 
 #[test]
 fn under_check_a_caught_panic_shifts_no_announcement() {
-    let options = Options { check: Checking::Report, ..Options::default() };
+    let options = Options { check: Checking::Report(Topics::default()), ..Options::default() };
     let body = |rank: Rank| {
         let mut window = allocate(&rank);
         if rank.world().rank() == 1 {

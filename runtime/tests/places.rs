@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
-use longshore::job::{Checking, Routes};
+use longshore::job::{Checking, Routes, Topics};
 use longshore::sim::{Options, run};
 use longshore::{
     Assert, Class, Error, ErrorHandler, ErrorKind, Info, LockType, Op, Place, Rank, Result, Window,
@@ -29,7 +29,7 @@ fn everywhere(body: impl Fn(Rank) + Sync) {
     for (routes, check) in [
         (Routes::Best, Checking::Off),
         (Routes::Message, Checking::Off),
-        (Routes::Message, Checking::Report),
+        (Routes::Message, Checking::Report(Topics::default())),
     ] {
         run(2, &Options { routes, check, ..Options::default() }, &body).unwrap();
     }

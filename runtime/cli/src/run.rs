@@ -105,8 +105,10 @@ pub struct Arguments {
     #[arg(long, value_name = "on|off")]
     progress: Option<Progress>,
     /// Reports conflicting accesses to windows and mismatched calls, with the calls' source
-    /// locations; implies --route message. With `fail`, finalize fails after any report
-    #[arg(long, value_name = "report|fail", num_args = 0..=1, require_equals = true, default_missing_value = "report")]
+    /// locations; implies --route message. With `fail`, finalize fails after any report. KINDS
+    /// chooses what is reported: races, buffers, requests, messages, collectives, windows, notes,
+    /// with commas between them, also after `fail`; all but notes otherwise
+    #[arg(long, value_name = "report|fail|KINDS", num_args = 0..=1, require_equals = true, default_missing_value = "report")]
     check: Option<Checking>,
     /// Tells by which path the operations of each window go, by type, target and size, and why they
     /// don't go by a faster one. Operations take longer then

@@ -364,6 +364,8 @@ fn wrong_options_are_refused_with_an_explanation() {
         (&["-xA=1", "true"], "did you mean -x A=1?"),
         (&["--np", "2", "true"], "unknown option '--np' before the program: did you mean -n?"),
         (&["--adversary", "abc", "true"], "expected a seed: a number"),
+        (&["--check=race", "true"], "any of races, buffers, requests, messages, collectives"),
+        (&["--check=off,races", "true"], "any of races, buffers, requests, messages, collectives"),
         (&[], "part 1 has no program"),
         (&["true", ":"], "part 2 has no program"),
         (&["true", ":", "-n", "2"], "part 2 has no program"),

@@ -74,7 +74,8 @@ pub const PROCESSORS: &str = "LONGSHORE_PROCESSORS";
 pub const THREADS: &str = "LONGSHORE_THREADS";
 /// `end` (default) or `report`: the effect of a rank's death on the other ranks.
 pub const ON_DEATH: &str = "LONGSHORE_ON_DEATH";
-/// `off` (default), `report` or `fail`, or 0 or 1: the value of [`Checking`](crate::Checking).
+/// `off` (default), `report` or `fail`, or 0 or 1, and the kinds of reports: the value of
+/// [`Checking`](crate::Checking).
 /// `longshore run --check` sets it; the jobs of `longshore::sim` use it too.
 pub const CHECK: &str = "LONGSHORE_CHECK";
 /// `on` (default) or `off`, or 1 or 0: whether a rank takes the shortest way of operations that it

@@ -11,6 +11,7 @@
 
 mod activity;
 mod bootstrap;
+mod checking;
 pub mod endpoint;
 pub mod env;
 mod exchange;
@@ -36,6 +37,7 @@ use tracing::level_filters::LevelFilter;
 
 use self::exchange::Exchange;
 pub use activity::Activity;
+pub use checking::{Checking, Topic, Topics};
 pub use hosts::Hosts;
 pub use language::{Language, language, speak};
 pub use network::Network;
@@ -102,23 +104,6 @@ pub enum Progress {
     On,
     /// No thread answers: peers get answers only while the rank is inside a call.
     Off,
-}
-
-/// Whether ranks check for uses of windows that MPI leaves undefined, and report them on standard
-/// error (rules 7, 8, 9, 22, 23 and 30).
-///
-/// All ranks must have the same value. With checking, all operations travel as messages. The check
-/// sees the loads and stores of a rank to its own window memory through accessors, but not those
-/// through pointers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Checking {
-    /// No check.
-    #[default]
-    Off,
-    /// Report undefined uses and continue.
-    Report,
-    /// Report undefined uses and continue, but `finalize` fails at all ranks after any report.
-    Fail,
 }
 
 /// The effect of a rank's death on the other ranks.
@@ -196,7 +181,7 @@ pub fn adversary() -> Result<Option<u64>, Error> {
 
 /// The environment's choice of checking for undefined uses of windows.
 pub fn checking() -> Result<Checking, Error> {
-    Ok(optional(env::CHECK, "off, report or fail")?.unwrap_or_default())
+    Ok(optional(env::CHECK, checking::EXPECTED)?.unwrap_or_default())
 }
 
 /// The representation to emulate from the environment, if one is set.

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Checking, OnDeath, Progress, Routes, Switch};
+use super::{OnDeath, Progress, Routes, Switch};
 
 /// A word that names no value of the option. The message lists the words that do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
-pub struct UnknownWord(&'static str);
+pub struct UnknownWord(pub(super) &'static str);
 
 /// Implements `Display` and `FromStr` by one word for each value, and further words for `FromStr`.
 macro_rules! words {
@@ -37,5 +37,4 @@ macro_rules! words {
 words!(Routes, "best or message": Best = "best", Message = "message");
 words!(Progress, "on or off": On = "on" or "1", Off = "off" or "0");
 words!(Switch, "on or off": On = "on" or "1", Off = "off" or "0");
-words!(Checking, "off, report or fail": Off = "off" or "0", Report = "report" or "1", Fail = "fail");
 words!(OnDeath, "end or report": End = "end", Report = "report");

@@ -37,6 +37,7 @@ use clock::Clock;
 use history::{Access, Deed, History, Site};
 use report::{Reports, Tally};
 
+use crate::job::{Topic, Topics};
 pub(crate) use crate::program::Caller;
 use crate::program::Line;
 
@@ -107,7 +108,7 @@ pub(crate) struct Posted {
 }
 
 impl Check {
-    pub(crate) fn new(me: u32, ranks: u32) -> Check {
+    pub(crate) fn new(me: u32, ranks: u32, topics: Topics) -> Check {
         let mut clock = Clock::new(ranks);
         // No other rank may know this number yet, so that unpublished accesses aren't ordered.
         clock.advance(me);
@@ -117,7 +118,7 @@ impl Check {
             version: 1,
             peers: vec![Peer::default(); ranks as usize],
             windows: HashMap::new(),
-            reports: Reports::default(),
+            reports: Reports::new(topics),
             circle: None,
             missed: 0,
         }
@@ -251,7 +252,8 @@ impl Check {
         }
         for conflict in watched.history.add(access.clone(), known) {
             let kind = report::kind(&access, &conflict);
-            self.reports.tell(kind, || report::describe(window, self.me, &access, &conflict));
+            self.reports
+                .tell(Topic::Races, kind, || report::describe(window, self.me, &access, &conflict));
         }
         granted
     }
@@ -403,7 +405,7 @@ impl Check {
             Some(_) if !nocheck => {}
             Some(post) if post.nocheck => {}
             Some(post) => self.differ(window, (peer, nocheck, site), (me, &post)),
-            None => self.reports.tell(format!("7 unposted {site}"), || {
+            None => self.reports.tell(Topic::Windows, format!("7 unposted {site}"), || {
                 let had = watched.post.as_ref().map_or_else(
                     || "has exposed it to nobody".to_owned(),
                     |post| format!("has exposed it only to {}, at {}", ranks(&post.group), post.site),
@@ -425,7 +427,7 @@ impl Check {
         (target, post): (u32, &Posted),
     ) {
         let with = |nocheck: bool| if nocheck { "with" } else { "without" };
-        self.reports.tell(format!("7 nocheck {site} {}", post.site), || {
+        self.reports.tell(Topic::Windows, format!("7 nocheck {site} {}", post.site), || {
             format!(
                 "check: rule 7, window {window}: NOCHECK on one side of a start and a post\n\
                  check:   start {} it by rank {origin} at {site}\n\
@@ -450,13 +452,18 @@ impl Check {
     }
 
     /// Reports a fault that was found outside this module.
-    pub(crate) fn tell(&mut self, kind: String, text: impl FnOnce() -> String) {
-        self.reports.tell(kind, text);
+    pub(crate) fn tell(&mut self, topic: Topic, kind: String, text: impl FnOnce() -> String) {
+        self.reports.tell(topic, kind, text);
     }
 
     /// As [`Reports::remark`].
-    pub(crate) fn remark(&mut self, kind: String, text: impl FnOnce() -> String) {
-        self.reports.remark(kind, text);
+    pub(crate) fn remark(&mut self, topic: Topic, kind: String, text: impl FnOnce() -> String) {
+        self.reports.remark(topic, kind, text);
+    }
+
+    /// What is reported.
+    pub(crate) fn topics(&self) -> Topics {
+        self.reports.topics()
     }
 
     /// The texts of all reports so far.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::report::Tally;
 use crate::assert::Assert;
+use crate::job::{Topic, Topics};
 
 /// A rank's announcement of the collective call that it is about to make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +46,7 @@ pub(crate) struct Sample {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Disagreement {
     pub rule: u8,
+    pub topic: Topic,
     /// The key under which faults of one kind are reported once.
     pub kind: String,
     pub text: String,
@@ -54,19 +56,27 @@ pub(crate) struct Disagreement {
 const SHARED: [(Assert, &str); 2] =
     [(Assert::NOPRECEDE, "NOPRECEDE"), (Assert::NOSUCCEED, "NOSUCCEED")];
 
-/// Compares the announcements of these ranks of the job. Returns the first difference.
-pub(crate) fn compare(ranks: &[u32], said: &[Announcement]) -> Option<Disagreement> {
-    if said.iter().any(|it| it.call != said[0].call) {
-        return Some(differ(ranks, said));
-    }
-    if let Some(differing) = compare_samples(ranks, said) {
-        return Some(differing);
+/// Compares the announcements of these ranks of the job. Returns the first difference of those that
+/// are reported.
+pub(crate) fn compare(
+    ranks: &[u32],
+    said: &[Announcement],
+    topics: Topics,
+) -> Option<Disagreement> {
+    if topics.include(Topic::Collectives) {
+        if said.iter().any(|it| it.call != said[0].call) {
+            return Some(differ(ranks, said));
+        }
+        if let Some(differing) = compare_samples(ranks, said) {
+            return Some(differing);
+        }
     }
     SHARED.iter().find_map(|(assert, name)| {
         let promised = |it: &Announcement| it.promises & assert.bits() != 0;
         let other = said.iter().position(|it| promised(it) != promised(&said[0]))?;
         Some(Disagreement {
             rule: 9,
+            topic: Topic::Windows,
             kind: format!("9 {name} {} {}", said[0].site, said[other].site),
             text: sides(
                 &format!("check: rule 9: some ranks promise {name}, and some don't\n"),
@@ -97,6 +107,7 @@ pub(crate) fn differ(ranks: &[u32], said: &[Announcement]) -> Disagreement {
     };
     Disagreement {
         rule: 8,
+        topic: Topic::Collectives,
         kind: format!("8 {} {}", said[0].site, said[other].site),
         text: sides(head, ranks, said, |it| it.call.clone(), tail),
     }
@@ -114,6 +125,7 @@ fn compare_samples(ranks: &[u32], said: &[Announcement]) -> Option<Disagreement>
     };
     Some(Disagreement {
         rule: 8,
+        topic: Topic::Collectives,
         kind: format!("8 data {} {}", first.site, other.site),
         text: sides(
             "check: rule 8: ranks give different types or counts to one collective call\n",
@@ -169,12 +181,12 @@ mod tests {
     #[test]
     fn equal_calls_agree() {
         let all = vec![said("barrier", "a.rs:1", Assert::NONE); 3];
-        assert_eq!(compare(&[0, 1, 2], &all), None);
+        assert_eq!(compare(&[0, 1, 2], &all, Topics::default()), None);
         let all = [
             said("fence of window 1", "a.rs:1", Assert::NOPUT | Assert::NOPRECEDE),
             said("fence of window 1", "b.rs:2", Assert::NOPRECEDE),
         ];
-        assert_eq!(compare(&[0, 1], &all), None);
+        assert_eq!(compare(&[0, 1], &all, Topics::default()), None);
     }
 
     #[test]
@@ -193,7 +205,7 @@ mod tests {
     fn differing_calls_are_reported_with_their_ranks() {
         let mut all = vec![said("barrier", "a.rs:1", Assert::NONE); 4];
         all[2] = said("fence of window 1", "b.rs:2", Assert::NONE);
-        let found = compare(&[0, 1, 5, 6], &all).unwrap();
+        let found = compare(&[0, 1, 5, 6], &all, Topics::default()).unwrap();
         assert_eq!(found.rule, 8);
         let lines: Vec<_> = found.text.lines().collect();
         assert_eq!(lines[1], "check:   rank 0 and 2 more: barrier at a.rs:1");
@@ -202,7 +214,7 @@ mod tests {
             said("fence of window 1", "a.rs:1", Assert::NONE),
             said("fence of window 1", "b.rs:2", Assert::NOSUCCEED),
         ];
-        let found = compare(&[0, 1], &all).unwrap();
+        let found = compare(&[0, 1], &all, Topics::default()).unwrap();
         assert_eq!(found.rule, 9);
         let lines: Vec<_> = found.text.lines().collect();
         assert_eq!(lines[0], "check: rule 9: some ranks promise NOSUCCEED, and some don't");

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::history::{Access, Conflict};
+use crate::job::{Topic, Topics};
 use crate::log;
 
 /// The limit of different reports of one rank.
@@ -24,17 +25,31 @@ pub(crate) struct Tally {
 }
 
 /// The reports of one rank.
-#[derive(Default)]
 pub(crate) struct Reports {
+    /// What is reported.
+    topics: Topics,
     known: HashSet<String>,
     texts: Vec<String>,
     tally: Tally,
 }
 
 impl Reports {
-    /// Reports a fault, unless one of its kind was reported already. The kind names the rule and
-    /// the calls.
-    pub(crate) fn tell(&mut self, kind: String, text: impl FnOnce() -> String) {
+    pub(crate) fn new(topics: Topics) -> Reports {
+        let (known, texts, tally) = Default::default();
+        Reports { topics, known, texts, tally }
+    }
+
+    /// What is reported.
+    pub(crate) fn topics(&self) -> Topics {
+        self.topics
+    }
+
+    /// Reports a fault, unless its topic isn't reported, or one of its kind was reported already.
+    /// The kind names the rule and the calls.
+    pub(crate) fn tell(&mut self, topic: Topic, kind: String, text: impl FnOnce() -> String) {
+        if !self.topics.include(topic) {
+            return;
+        }
         match self.is_new(kind) {
             true => {
                 self.tally.told += 1;
@@ -44,9 +59,10 @@ impl Reports {
         }
     }
 
-    /// Prints a remark, unless one of its kind was printed already. It is no fault.
-    pub(crate) fn remark(&mut self, kind: String, text: impl FnOnce() -> String) {
-        if self.is_new(kind) {
+    /// Prints a remark, unless its topic isn't reported, or one of its kind was printed already. It
+    /// is no fault.
+    pub(crate) fn remark(&mut self, topic: Topic, kind: String, text: impl FnOnce() -> String) {
+        if self.topics.include(topic) && self.is_new(kind) {
             self.tally.remarks += 1;
             self.say(text());
         }

@@ -134,8 +134,8 @@ impl Communicator {
     ) -> Result<Vec<Tally>> {
         let process = self.process();
         process.note_thread();
-        let (clock, tally) = match process.engine().state().check() {
-            Some(check) => (check.release_to_all(), check.tally()),
+        let (clock, tally, topics) = match process.engine().state().check() {
+            Some(check) => (check.release_to_all(), check.tally(), check.topics()),
             None => return Ok(Vec::new()),
         };
         let (call, site) = (call(), site(caller));
@@ -149,7 +149,7 @@ impl Communicator {
         let (number, verdict) = verdict?;
         let (said, found) = match verdict {
             Verdict::Agreed(said) => {
-                let found = compare(ranks, &said);
+                let found = compare(ranks, &said, topics);
                 (said, found)
             }
             Verdict::Differs(said) => {
@@ -166,8 +166,8 @@ impl Communicator {
         if let Some(check) = process.engine().state().check() {
             check.learn_with(ranks, &known);
             // All ranks come to this result, so only one of them reports it.
-            if let (Some(Disagreement { kind, text, .. }), 0) = (&found, rank) {
-                check.tell(kind.clone(), || text.clone());
+            if let (Some(Disagreement { topic, kind, text, .. }), 0) = (&found, rank) {
+                check.tell(*topic, kind.clone(), || text.clone());
             }
         }
         if let Some(Disagreement { rule: 8, text, .. }) = found {

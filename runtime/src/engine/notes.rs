@@ -19,6 +19,7 @@ use crate::check::footprint::{Footprint, StretchSet};
 use crate::check::history::{Access, Deed};
 use crate::check::note::{Note, longest};
 use crate::check::{Check, Posted, site};
+use crate::job::Topic;
 use crate::program::Line;
 use crate::wire::{Header, Kind};
 
@@ -286,7 +287,7 @@ fn access(
     let Admitted { exposure, form, .. } = target.admit(peer, header, peers).ok()?;
     if exposure.breaks_no_put(header) {
         let (window, owner) = (exposure.window, peers.me().rank);
-        check.tell(format!("9 NOPUT {site}"), || {
+        check.tell(Topic::Windows, format!("9 NOPUT {site}"), || {
             format!(
                 "check: rule 9, window {window} of rank {owner}: the rank promised NOPUT, and its \
                  window is changed\ncheck:   by rank {peer} at {site}\ncheck:   leave out the \

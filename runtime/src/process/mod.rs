@@ -21,7 +21,7 @@ use crate::endpoint::{self, Endpoint};
 use crate::engine::{Context, Engine, Me, Venue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
-use crate::job::{Activity, Checking, Environment, Hosts, Ladder, Routes};
+use crate::job::{Activity, Checking, Environment, Hosts, Ladder, Routes, Topic};
 use crate::log;
 use crate::memory::Places;
 use crate::object::{Card, ErrorHandler, Holder, Names};
@@ -162,7 +162,7 @@ impl Process {
     /// Whether `--check` is on.
     #[inline]
     pub(crate) fn checks(&self) -> bool {
-        self.settings.check != Checking::Off
+        !matches!(self.settings.check, Checking::Off)
     }
 
     /// The observer, under `--stats` and `--trace`.
@@ -185,7 +185,7 @@ impl Process {
 
     /// Whether reports of `--check` make finalize fail.
     pub(crate) fn check_fails(&self) -> bool {
-        self.settings.check == Checking::Fail
+        matches!(self.settings.check, Checking::Fail(_))
     }
 
     pub(crate) fn names(&self) -> &Arc<Names> {
@@ -343,7 +343,7 @@ impl Process {
     pub(crate) fn check_windows(&self) {
         let reports = self.books.windows.reports(self.identity.me.rank);
         if let Some(check) = self.engine().state().check() {
-            reports.into_iter().for_each(|(kind, text)| check.tell(kind, || text));
+            reports.into_iter().for_each(|(kind, text)| check.tell(Topic::Windows, kind, || text));
         }
     }
 

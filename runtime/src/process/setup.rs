@@ -202,7 +202,7 @@ impl Setup {
         let chance = adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
         process.engine().state().set_chance(chance);
         if check != Checking::Off {
-            process.engine().state().set_check(Check::new(me.rank, me.size));
+            process.engine().state().set_check(Check::new(me.rank, me.size, check.topics()));
             if me.rank == 0 && !process.identity.hosts.is_one() {
                 log::say(report::SEVERAL_HOSTS);
             }

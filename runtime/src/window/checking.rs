@@ -12,6 +12,7 @@ use crate::assert::Assert;
 use crate::check::order::Object;
 use crate::check::{Caller, ranks, site};
 use crate::error::{Error, ErrorKind, Result, call_name, spoken};
+use crate::job::Topic;
 use crate::process::Process;
 use crate::program::Line;
 
@@ -202,7 +203,7 @@ impl Checking {
             };
         }
         text += "check:   let the groups of start and post match; the call returns an error\n";
-        check.tell(format!("7 {call} {}", site(self.caller.get())), || text);
+        check.tell(Topic::Windows, format!("7 {call} {}", site(self.caller.get())), || text);
         error
     }
 }

@@ -7,6 +7,7 @@
 use super::parts::Parts;
 use crate::check::site;
 use crate::error::{ErrorKind, Result, spoken};
+use crate::job::Topic;
 use crate::process::Process;
 
 /// The call under way breaks a promise.
@@ -30,7 +31,7 @@ pub(super) fn report(process: &Process, window: u32, text: &str, place: &str) {
     let mut engine = process.engine();
     if let Some(check) = engine.state().check() {
         let rank = process.me().rank;
-        check.tell(format!("promise {text} {place}"), || {
+        check.tell(Topic::Windows, format!("promise {text} {place}"), || {
             format!(
                 "check: a promise for window {window} turns out false at rank {rank}\n\
                  check:   {}\ncheck:   at {place}\n",

@@ -6,6 +6,8 @@
 
 use std::ffi::c_int;
 
+use longshore::job::Topic;
+
 use crate::communicator::hints::{EXACT_LENGTH, KEYS, NO_ANY_SOURCE, NO_ANY_TAG};
 use crate::communicator::{Comm, envelope};
 use crate::edge::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL};
@@ -75,7 +77,7 @@ fn report(comm: &Comm, key: usize, how: impl FnOnce() -> String) {
         return;
     };
     let place = line::of_call(true).map_or(String::new(), |line| format!(" at {line}"));
-    rank.report(&format!("promise {}{place}", KEYS[key]), || {
+    rank.report(Topic::Messages, &format!("promise {}{place}", KEYS[key]), || {
         let (name, me) = (comm.card().name(), comm.inner().rank());
         let of = if name.is_empty() { String::new() } else { format!(" {name}") };
         Some(format!(

@@ -2,6 +2,8 @@
 //!
 //! An unknown key has no effect, as in MPI. A program's own keys are unlike all of these.
 
+use longshore::job::Topic;
+
 use crate::edge::{line, state};
 
 /// The keys of MPI-5.0 and of Longshore.
@@ -67,7 +69,7 @@ const LONG: usize = 12;
 /// Under `--check`, reports a key that is nearly a known one.
 pub fn report(key: &str) {
     let Some(state) = state::get() else { return };
-    state.rank().report(&format!("info {key}"), || {
+    state.rank().report(Topic::Windows, &format!("info {key}"), || {
         let known = suggestion(key)?;
         let at = line::of_call(true).map_or(String::new(), |line| format!(" at {line}"));
         let what = "is unknown, and has no effect";

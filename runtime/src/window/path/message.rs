@@ -12,6 +12,7 @@ use crate::check::alignment::Placed;
 use crate::engine::{BY_NUMBER, Fetch, Measures, Outgoing, Purpose, Source, State, Ticket};
 use crate::error::{Result, conversion};
 use crate::flavor::Flavor;
+use crate::job::Topic;
 use crate::memory::{Keeper, Lease, Span};
 use crate::route::Route;
 use crate::types::{TargetType, Type};
@@ -54,7 +55,7 @@ fn check_alignment(parts: &Parts, checked: &Checked<'_>) -> Result<()> {
     if let Some((kind, text)) = placed.report() {
         if let Some(check) = parts.process().engine().state().check() {
             // MPI allows it, and some programs mean it.
-            check.remark(kind, || text);
+            check.remark(Topic::Windows, kind, || text);
         }
     }
     Ok(())
