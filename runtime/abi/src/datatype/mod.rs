@@ -27,9 +27,9 @@ use longshore::{Bounds, Class, Datatype};
 
 use crate::edge::arg::{Address, Width};
 use crate::edge::fault::{Fault, Result};
-use crate::edge::handle::{Handle, Kind, Object, borrow_object, find, insert};
+use crate::edge::handle::{self, Handle, Kind, Object, borrow_object, find, insert};
 use crate::edge::lock::lock;
-use crate::edge::{constants as c, state};
+use crate::edge::{constants as c, made, state};
 use crate::objects::keyval::{Attributes, Holder};
 use crate::objects::object::Card;
 
@@ -281,9 +281,12 @@ pub fn permanent(datatype: Datatype) -> Result<Handle> {
         return Ok(*handle);
     }
     let version = Version::new(Width::Int, []);
-    let made = Type { is_permanent: true, ..Type::new(datatype.clone(), version) };
-    made.commit()?;
-    let handle = insert(Arc::new(made))?;
+    let own = Type { is_permanent: true, ..Type::new(datatype.clone(), version) };
+    own.commit()?;
+    let handle = insert(Arc::new(own))?;
+    if let Some(slot) = handle::number_of(handle) {
+        made::forget(slot);
+    }
     known.push((datatype, handle));
     Ok(handle)
 }

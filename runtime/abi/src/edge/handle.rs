@@ -12,9 +12,10 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use longshore::{Class, MemoryLimit};
+use longshore::{Class, MemoryLimit, SourceLine};
 
 use crate::edge::fault::{Fault, Result};
+use crate::edge::made;
 use crate::edge::raw::PREDEFINED;
 
 pub use crate::edge::raw::Handle;
@@ -56,6 +57,23 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The kinds of objects whose lines are noted.
+    const NOTED: [Kind; 13] = [
+        Kind::Comm,
+        Kind::Win,
+        Kind::Type,
+        Kind::Group,
+        Kind::Info,
+        Kind::Op,
+        Kind::Errhandler,
+        Kind::Request,
+        Kind::Session,
+        Kind::File,
+        Kind::ForeignType,
+        Kind::Draft,
+        Kind::Described,
+    ];
+
     /// Its objects, as MPI calls them.
     pub fn name(self) -> &'static str {
         match self {
@@ -200,7 +218,44 @@ pub fn insert<T: Object>(object: Arc<T>) -> Result<Handle> {
     };
     let slot = &slots[index];
     put(slot, object);
+    // Requests and messages are made often. The former note themselves.
+    if !matches!(T::KIND, Kind::Request | Kind::Message) {
+        made::note(index as u32);
+    }
     Ok(handle_of(slot))
+}
+
+/// The number of a handle's slot.
+pub fn number_of(handle: Handle) -> Option<u32> {
+    slot_of(handle)?;
+    let distance = handle.number() - BASE.load(Ordering::Acquire);
+    Some((distance / size_of::<Slot>()) as u32)
+}
+
+/// Under `--check`, the objects that exist and that the program could free, with their kinds and
+/// the lines that made them, in the order of the slots. The lines of messages aren't known.
+pub fn left() -> Vec<(Handle, Kind, Option<&'static SourceLine>)> {
+    let Ok(slots) = slots() else { return Vec::new() };
+    let next = FREE.lock().unwrap_or_else(PoisonError::into_inner).next as usize;
+    let kind = |slot: &Slot| slot.kind.load(Ordering::Acquire);
+    let messages = slots[..next].iter().filter(|slot| kind(slot) == Kind::Message as u32);
+    let mut left: Vec<_> = messages.map(|slot| (handle_of(slot), Kind::Message, None)).collect();
+    for (number, line) in made::all() {
+        let slot = &slots[number as usize];
+        let known = Kind::NOTED.iter().find(|known| **known as u32 == kind(slot));
+        left.extend(known.map(|known| (handle_of(slot), *known, line)));
+    }
+    left
+}
+
+/// Under `--check`, the line that made an object.
+pub fn line_of<T: Object>(object: &T) -> Option<Option<&'static SourceLine>> {
+    let slots = slots().ok()?;
+    let is_its = |number: u32| {
+        let at = slots[number as usize].object.load(Ordering::Relaxed).cast_const();
+        ptr::eq(at.cast::<T>(), object)
+    };
+    made::all().into_iter().find_map(|(number, line)| is_its(number).then_some(line))
 }
 
 /// Gives a handle another object, in place of one of another kind.

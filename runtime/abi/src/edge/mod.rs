@@ -8,6 +8,7 @@
 //! | [`fault`] | the error of a call, before it is raised |
 //! | [`state`], [`turn`], [`lock`] | the process's rank; whose turn an object is; locks |
 //! | [`line`], [`python`], [`source`] | the program's line of a call, in C and in Python |
+//! | [`made`] | the program's line that made each object, under `--check` |
 //!
 //! A function gets values of these types, and no pointer: `arg` takes over the promises of a
 //! program about its memory. Nothing here knows a class of objects; a slot holds any.
@@ -18,6 +19,7 @@ pub(crate) mod fault;
 pub(crate) mod handle;
 pub(crate) mod line;
 pub(crate) mod lock;
+pub(crate) mod made;
 pub(crate) mod python;
 pub(crate) mod raw;
 pub(crate) mod source;

@@ -8,12 +8,14 @@
 //! | [`intercommunicator`] | intercommunicators, also from groups of a session (section 7.6) |
 //! | [`integer`] | the ABI itself, and handles as integers (chapter 20) |
 //! | [`tool`] | tools (chapter 15) |
+//! | [`unfreed`] | what `--check` reports at finalize |
 
 pub(crate) mod integer;
 pub(crate) mod intercommunicator;
 pub(crate) mod process;
 pub(crate) mod session;
 pub(crate) mod tool;
+pub(crate) mod unfreed;
 
 use std::ffi::c_int;
 use std::sync::{Arc, OnceLock};
@@ -65,6 +67,7 @@ pub fn finalize() -> Result<()> {
         keyval::clear(&*find::<Comm>(handle)?, handle)?;
     }
     let sent = buffered::finish();
+    unfreed::report(state);
     let ended = state.rank().leave();
     state::set_phase(Phase::After);
     sent?;

@@ -5,6 +5,7 @@
 //! | `mod.rs` | all calls that complete, test, start or free requests |
 //! | [`arguments`] | the checked arguments of collective calls, which a request may keep |
 //! | [`copied`] | copies of elements, which a request keeps |
+//! | [`unfinished`] | what `--check` reports of requests |
 //! | [`general`] | requests of operations that the program carries out itself (section 13.2) |
 //!
 //! A call that starts an operation gives it a handle by [`made`], whatever kind of operation it is.
@@ -12,6 +13,7 @@
 pub(crate) mod arguments;
 pub(crate) mod copied;
 pub(crate) mod general;
+pub(crate) mod unfinished;
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -27,11 +29,13 @@ use crate::edge::constants::{ERR_IN_STATUS, REQUEST_NULL, SUCCESS, UNDEFINED};
 use crate::edge::fault::{Fault, Raiser, Result};
 use crate::edge::handle::{Handle, Kind, Object, borrow, find, insert, remove};
 use crate::edge::lock::lock;
+use crate::edge::made;
 use crate::edge::status::Status;
 use crate::objects::codes;
 use crate::request::arguments::Started;
 use crate::request::copied::Copied;
 use crate::request::general::General;
+use crate::request::unfinished::{inserted, note_free};
 
 /// A request.
 pub struct Request {
@@ -124,7 +128,8 @@ pub fn made(operation: Operation, raiser: Raiser, comm: Option<Arc<Comm>>) -> Re
         }
         None => {
             let operation = Mutex::new(operation);
-            Arc::new(Request { operation, plan: None, raiser, comm, general: None })
+            let made = Request { operation, plan: None, raiser, comm, general: None };
+            return inserted(Arc::new(made));
         }
     };
     insert(made)
@@ -170,6 +175,10 @@ pub fn ended() -> Result<Handle> {
         Some(ended) => Ok(*ended),
         None => {
             let ended = complete(Status::EMPTY)?;
+            if made::is_checked() {
+                // Each of them has to be completed.
+                return Ok(ended);
+            }
             Ok(*ENDED.get_or_init(|| ended))
         }
     }
@@ -187,7 +196,7 @@ pub fn complete(status: Status) -> Result<Handle> {
 /// A handle of a persistent request, which isn't started.
 pub fn persistent(plan: Plan, raiser: Raiser, comm: Arc<Comm>) -> Result<Handle> {
     let (operation, plan, comm) = (Mutex::new(Operation::Inactive), Some(plan), Some(comm));
-    insert(Arc::new(Request { operation, plan, raiser, comm, general: None }))
+    inserted(Arc::new(Request { operation, plan, raiser, comm, general: None }))
 }
 
 /// A handle of an operation of the program.
@@ -200,7 +209,7 @@ pub fn grequest_start(
     let general = General::new(query, free, cancel, extra);
     let operation = Mutex::new(Operation::General(general.clone()));
     let (raiser, general) = (Raiser::Own, Some(general));
-    insert(Arc::new(Request { operation, plan: None, raiser, comm: None, general }))
+    inserted(Arc::new(Request { operation, plan: None, raiser, comm: None, general }))
 }
 
 /// The operation of the program is complete.
@@ -229,7 +238,10 @@ impl Request {
         let mut operation = self.operation()?;
         match *operation {
             Operation::Inactive => *operation = plan().map_err(|e| e.on(self.raiser))?,
-            _ => return refused("the request is active: complete it before it is started again"),
+            _ => {
+                self.report_start();
+                return refused("the request is active: complete it before it is started again");
+            }
         }
         Ok(())
     }
@@ -865,6 +877,7 @@ pub fn request_free(handle: &mut Handle) -> Result<()> {
     }
     let mut freed = lock(&FREED);
     if operation.waitable().is_some() {
+        note_free(&operation);
         freed.push(mem::replace(&mut *operation, Operation::Inactive));
     }
     let complete = {
