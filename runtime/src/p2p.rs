@@ -8,14 +8,16 @@ mod request;
 
 use std::cell::Cell;
 use std::panic::Location;
+use std::sync::MutexGuard;
 
 use shipable::{Form, Program, Tag, form::Limits};
 
 use crate::check::Caller;
+use crate::check::messages::Room;
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
 use crate::engine::{
-    Channel, Delivery, EAGER, EAGER_FAR, Heading, Landing, Message, Pattern, Sender, Source, State,
-    Status,
+    Channel, Delivery, EAGER, EAGER_FAR, Engine, Heading, Landing, Message, Pattern, Sender,
+    Source, State, Status,
 };
 use crate::error::{Error, ErrorKind, Result, conversion, type_string};
 use crate::group::Group;
@@ -150,6 +152,7 @@ impl Communicator {
     #[track_caller]
     #[doc(alias = "MPIX_Type_send")]
     pub fn type_send(&self, datatype: &Type, dest: i32, tag: i32) -> Result<()> {
+        let caller = Location::caller();
         self.call("type_send", Activity::Send, dest, || {
             if !datatype.is_of(self.process().names()) {
                 return Err(OTHER_RANK.into());
@@ -165,7 +168,8 @@ impl Communicator {
                 synchronous: false,
             };
             let Some(peer) = self.member(dest)? else { return Ok(()) };
-            if let Some(number) = self.process().start_send(peer, message)? {
+            let call = (caller, false);
+            if let Some(number) = self.process().start_send(peer, message, call)? {
                 // The engine has the form, so nothing waits for the receiver.
                 self.process().engine().state().forget_send(number);
             }
@@ -460,13 +464,33 @@ impl Communicator {
 impl Process {
     /// Starts a receive: see [`State::start_receive`]. It makes progress only if that leaves a
     /// frame to be sent, or if calls that don't wait [have to](Process::must_poll).
-    fn start_receive(&self, pattern: Pattern, landing: Landing) -> u64 {
-        self.receive(|state| state.start_receive(pattern, landing))
+    fn start_receive(&self, pattern: Pattern, landing: Landing, caller: Caller) -> u64 {
+        match self.must_poll() {
+            true => self.start_noted(pattern, landing, caller),
+            false => self.receive(|state| state.start_receive(pattern, landing)),
+        }
+    }
+
+    /// Starts a receive, and notes it under `--check`.
+    #[cold]
+    fn start_noted(&self, pattern: Pattern, landing: Landing, caller: Caller) -> u64 {
+        let (source, tag) = (pattern.sender.one(), pattern.tag);
+        let room = self.checks().then(|| landing.room(pattern.context, (source, tag), caller));
+        self.receive(|state| {
+            let number = state.start_receive(pattern, landing);
+            state.note_receive(number, room);
+            number
+        })
     }
 
     /// Starts to receive a claimed message: see [`State::receive_claimed`]. It makes progress as
     /// [`start_receive`](Process::start_receive) does.
-    fn receive_claimed(&self, number: u64, landing: Landing) {
+    fn receive_claimed(&self, number: u64, landing: Landing, caller: Caller) {
+        if self.must_poll() && self.checks() {
+            // Nothing else can match the message.
+            let room = landing.room(u32::MAX, (Some(u32::MAX), None), caller);
+            self.engine().state().note_receive(number, Some(room));
+        }
         self.receive(|state| state.receive_claimed(number, landing));
     }
 
@@ -484,15 +508,45 @@ impl Process {
     /// Starts to send a message: see [`Engine::start_send`](crate::engine::Engine::start_send). It
     /// makes progress only if calls that don't wait [have to](Process::must_poll). It does so
     /// first: once the message has left, the call has no other effect.
-    fn start_send(&self, peer: u32, message: Message) -> Result<Option<u64>> {
-        let mut engine = self.engine();
-        if self.must_poll() {
-            engine.progress();
-        }
+    fn start_send(&self, peer: u32, message: Message, call: (Caller, bool)) -> Result<Option<u64>> {
+        let mut engine = match self.must_poll() {
+            true => self.before_send(peer, call),
+            false => self.engine(),
+        };
         let number = engine.start_send(peer, message)?;
         drop(engine);
         self.leave_rest();
         Ok(number)
+    }
+
+    /// Makes progress, and announces the send of the next message under `--check`. `blocks` says
+    /// whether the call waits until the data may be changed.
+    #[cold]
+    fn before_send(&self, peer: u32, (caller, blocks): (Caller, bool)) -> MutexGuard<'_, Engine> {
+        let line = self.checks().then(|| Line::of(caller));
+        let mut engine = self.engine();
+        engine.progress();
+        if let Some(line) = line {
+            engine.state().note_send(peer, line, blocks);
+        }
+        engine
+    }
+}
+
+impl Landing {
+    /// The receive that starts, as `--check` compares it with its message.
+    #[cold]
+    fn room(
+        &self,
+        context: u32,
+        (source, tag): (Option<u32>, Option<i32>),
+        caller: Caller,
+    ) -> Room {
+        let elements = match self {
+            Landing::Typed { datatype, count, .. } => Some((datatype.clone(), *count)),
+            _ => None,
+        };
+        Room { line: Line::of(caller), elements, context, source, tag }
     }
 }
 
@@ -555,7 +609,7 @@ impl<'a> Transfer<'a> {
 
     fn start_send(&self, peer: u32, message: Message) -> Result<()> {
         let awaited = Awaited { tag: Some(message.tag), unmatched: None, caller: self.caller };
-        let number = self.process.start_send(peer, message)?;
+        let number = self.process.start_send(peer, message, (self.caller, true))?;
         self.sending.set(number.map(|number| (number, peer, awaited)));
         Ok(())
     }
@@ -564,7 +618,7 @@ impl<'a> Transfer<'a> {
         let sender = pattern.sender.one();
         let (tag, unmatched) = (pattern.tag, Some(pattern.context));
         let awaited = Awaited { tag, unmatched, caller: self.caller };
-        let number = self.process.start_receive(pattern, landing);
+        let number = self.process.start_receive(pattern, landing, self.caller);
         self.receiving.set(Some((number, sender, awaited)));
     }
 

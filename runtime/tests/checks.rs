@@ -3,6 +3,8 @@
 
 #[path = "checks/collective.rs"]
 mod collective;
+#[path = "checks/messages.rs"]
+mod messages;
 #[path = "checks/notify.rs"]
 mod notify;
 #[path = "checks/threads.rs"]

@@ -23,6 +23,7 @@ pub(crate) mod circle;
 pub(crate) mod clock;
 pub(crate) mod footprint;
 pub(crate) mod history;
+pub(crate) mod messages;
 pub(crate) mod note;
 pub(crate) mod order;
 pub(crate) mod report;
@@ -32,11 +33,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use longshore_transport::lock::Sharing;
+use shipable::Architecture;
 
 use clock::Clock;
 use history::{Access, Deed, History, Site};
+use messages::{Got, Messages, Room, Send, Told};
 use report::{Reports, Tally};
 
+use crate::error::Error;
 use crate::job::{Topic, Topics};
 pub(crate) use crate::program::Caller;
 use crate::program::Line;
@@ -59,6 +63,7 @@ pub(crate) struct Check {
     circle: Option<(Vec<(u32, u32)>, String)>,
     /// Accesses that were missed in windows freed since.
     missed: u64,
+    messages: Messages,
 }
 
 /// The checks' state about one peer.
@@ -70,6 +75,8 @@ struct Peer {
     heard: Clock,
     /// The source location of the peer's next operation.
     calls: Option<Site>,
+    /// The send of the peer's next message.
+    sends: Option<Send>,
 }
 
 /// The checks' state about one window of this rank.
@@ -121,6 +128,7 @@ impl Check {
             reports: Reports::new(topics),
             circle: None,
             missed: 0,
+            messages: Messages::default(),
         }
     }
 
@@ -438,6 +446,47 @@ impl Check {
                 post.site,
             )
         });
+    }
+
+    /// Stores the send of a peer's next message.
+    pub(crate) fn hear_of_send(&mut self, peer: u32, site: String, is_first: bool) {
+        self.peers[peer as usize].sends = Some(Send { site: site.into(), is_first });
+    }
+
+    /// What a peer has told of the message that has just arrived.
+    pub(crate) fn take_told(&mut self, peer: u32) -> Told {
+        let clock = self.heard(peer);
+        let send = self.peers.get_mut(peer as usize).and_then(|peer| peer.sends.take());
+        Told { clock, send }
+    }
+
+    /// A send to a peer starts. Returns what the peer hears of it.
+    pub(crate) fn start_send(&mut self, peer: u32, line: Line, blocks: bool) -> Send {
+        self.messages.start_send(peer, line, blocks, self.clock.of(self.me))
+    }
+
+    /// A receive starts.
+    pub(crate) fn start_receive(&mut self, number: u64, room: Room) {
+        self.messages.start_receive(number, room);
+    }
+
+    /// A receive ends with a message. `memory` is the representation of its data if only their
+    /// length was compared.
+    pub(crate) fn end_receive(
+        &mut self,
+        number: u64,
+        got: Got,
+        told: &Told,
+        memory: Option<&Architecture>,
+    ) {
+        let now = (self.me, self.now());
+        self.messages.end_receive(now, (number, got), told, memory, &mut self.reports);
+        self.learn(&told.clock);
+    }
+
+    /// A receive ends with an error.
+    pub(crate) fn fail_receive(&mut self, number: u64, error: &Error) {
+        self.messages.fail_receive(self.me, number, error, &mut self.reports);
     }
 
     /// Stores a circle that a peer has found.

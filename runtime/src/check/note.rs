@@ -24,6 +24,9 @@ pub(crate) enum Note {
     Grants(Vec<u64>),
     /// The source location of the next operation.
     Calls(String),
+    /// The source location of the next message, and whether its call blocks while no receive is
+    /// posted for a message of the receiver.
+    Sends { site: String, is_first: bool },
     /// The sender has seen its operations up to `number` done, or with `alone` only that one.
     /// `clock` is its clock number. The receiver acknowledges it: as an operation with the header's
     /// number, or with [`Confirmed`](Note::Confirmed) if `alone` is set.

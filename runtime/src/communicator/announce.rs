@@ -266,6 +266,9 @@ impl Communicator {
         if !self.process().checks() {
             return Ok(None);
         }
+        // After it, the messages of all ranks are here.
+        self.announce(|| "finalize".to_owned(), caller)?;
+        self.process().check_messages();
         let tallies = {
             let (on, line) = ((Object::Communicator, None), Some(Line::of(caller)));
             self.announce_with(|| "finalize".to_owned(), on, None, 0, line)?

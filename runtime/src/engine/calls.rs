@@ -21,6 +21,7 @@ use super::target::Exposure;
 use super::{Engine, Operation, State, Venue};
 use crate::barrier::Barrier;
 use crate::check::Check;
+use crate::check::messages::Room;
 use crate::control::Tally;
 use crate::error::{Error, Result};
 use crate::group::Group;
@@ -498,7 +499,7 @@ impl State {
 
     /// Takes the outcome of a receive, if it has ended.
     pub(crate) fn take_received(&mut self, number: u64) -> Option<Result<Delivery>> {
-        self.messages.take_received(number, &mut self.notes)
+        self.messages.take_received(number, &self.peers, &mut self.notes)
     }
 
     /// Sets the hosts of the job's ranks.
@@ -552,6 +553,24 @@ impl State {
     /// Orders this rank's later accesses after those that a peer made before its last frame.
     pub(crate) fn learn_clock(&mut self, peer: u32) {
         self.notes.learn_clock(peer);
+    }
+
+    /// Announces the send of the message that follows to its receiver. The call that has started it
+    /// either blocks until the data may be changed, or doesn't wait.
+    pub(crate) fn note_send(&mut self, peer: u32, line: Line, blocks: bool) {
+        self.notes.announce_send(peer, line, blocks, &mut self.outbox);
+    }
+
+    /// Notes a receive that has started, under `--check`.
+    pub(crate) fn note_receive(&mut self, number: u64, room: Option<Room>) {
+        if let (Some(check), Some(room)) = (self.notes.check(), room) {
+            check.start_receive(number, room);
+        }
+    }
+
+    /// The reports of messages that no receive has matched, with their kinds.
+    pub(crate) fn report_unmatched(&self) -> Vec<(String, String)> {
+        self.messages.report_unmatched(self.peers.me().rank)
     }
 
     /// Announces the call of the operation that follows to its target.

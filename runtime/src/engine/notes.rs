@@ -17,8 +17,10 @@ use super::target::{Admitted, Target};
 use crate::check::clock::Clock;
 use crate::check::footprint::{Footprint, StretchSet};
 use crate::check::history::{Access, Deed};
+use crate::check::messages::{Got, Send, Told};
 use crate::check::note::{Note, longest};
 use crate::check::{Check, Posted, site};
+use crate::error::Error;
 use crate::job::Topic;
 use crate::program::Line;
 use crate::wire::{Header, Kind};
@@ -89,16 +91,36 @@ impl Notes {
         }
     }
 
-    /// The clock that a peer told last, to be [learned](Notes::learn) later; `None` without
-    /// `--check`.
-    pub(super) fn heard(&self, peer: u32) -> Option<Clock> {
-        self.check.as_ref().map(|check| check.heard(peer))
+    /// What a peer has told of the message that has just arrived, for the receive that gets it;
+    /// `None` without `--check`.
+    pub(super) fn told(&mut self, peer: u32) -> Option<Box<Told>> {
+        self.check.as_mut().map(|check| Box::new(check.take_told(peer)))
     }
 
-    /// Orders this rank's later accesses after those that this clock covers.
-    pub(super) fn learn(&mut self, known: &Clock) {
+    /// Announces the send of the message that follows, which a call has started.
+    pub(super) fn announce_send(&mut self, peer: u32, line: Line, blocks: bool, out: &mut Outbox) {
+        let Some(check) = &mut self.check else { return };
+        let Send { site, is_first } = check.start_send(peer, line, blocks);
+        let note = Note::Sends { site: site.to_string(), is_first };
+        self.send(peer, 0, 0, &note, out);
+    }
+
+    /// Checks a message that a receive has got, and orders this rank's later accesses after those
+    /// that its sender's clock covers.
+    #[cold]
+    pub(super) fn received(&mut self, number: u64, got: Got, told: &Told, peers: &Peers) {
         if let Some(check) = &mut self.check {
-            check.learn(known);
+            let by_length = peers.matches_by_length(got.peer);
+            let memory = by_length.then_some(&peers.me().architecture);
+            check.end_receive(number, got, told, memory);
+        }
+    }
+
+    /// Checks the error of a receive.
+    #[cold]
+    pub(super) fn failed(&mut self, number: u64, error: &Error) {
+        if let Some(check) = &mut self.check {
+            check.fail_receive(number, error);
         }
     }
 
@@ -234,6 +256,7 @@ impl Notes {
             Note::Grants(numbers) if numbers.is_empty() => {}
             Note::Grants(numbers) => check.learn(&clock(numbers)?),
             Note::Calls(site) => check.hear_of_call(peer, site),
+            Note::Sends { site, is_first } => check.hear_of_send(peer, site, is_first),
             Note::Settled { number, alone, clock } => {
                 check.settle(window, peer, number, alone, clock);
                 match alone {

@@ -36,6 +36,8 @@ struct Report {
     /// The sender and the tag of the message that a failed receive had matched. The sender is
     /// numbered in the job until the receive ends, and in the communicator from then on.
     message: Option<(i32, i32)>,
+    /// The source line of that message's send, under `--check`.
+    sent_at: Option<Box<str>>,
 }
 
 /// The call, ranks, window and bytes of a failed operation. Its text ends that of the error.
@@ -192,6 +194,17 @@ impl Error {
         self
     }
 
+    /// Adds the source line of the send of that message.
+    pub(crate) fn sent_from(mut self, line: Option<Box<str>>) -> Error {
+        self.0.sent_at = line;
+        self
+    }
+
+    /// The source line of the send of the message that a failed receive had matched.
+    pub(crate) fn sent_at(&self) -> Option<&str> {
+        self.0.sent_at.as_deref()
+    }
+
     /// Converts the sender of the message from a rank of the job to one of the communicator.
     pub(crate) fn received_in(mut self, rank_of: impl FnOnce(u32) -> i32) -> Error {
         self.0.message = self.0.message.map(|(peer, tag)| (rank_of(peer as u32), tag));
@@ -216,7 +229,8 @@ pub(crate) fn conversion(error: shipable::Error) -> Error {
 impl<K: Into<ErrorKind>> From<K> for Error {
     fn from(kind: K) -> Error {
         let (place, operation, message) = (None, None, None);
-        Error(Box::new(Report { kind: kind.into(), place, operation, raised: false, message }))
+        let (kind, raised, sent_at) = (kind.into(), false, None);
+        Error(Box::new(Report { kind, place, operation, raised, message, sent_at }))
     }
 }
 

@@ -130,14 +130,14 @@ impl Matched {
         let room = room.into();
         let Some(number) = self.number else { return Ok(NULL_STATUS) };
         let (communicator, source) = (&self.communicator, self.envelope.source);
-        let process = communicator.process();
+        let (process, caller) = (communicator.process(), Location::caller());
         communicator.call("mrecv", Activity::Receive, source, || {
             scope(
                 |_| process.engine().state().abandon(number),
                 |scope| {
                     let lease = Lease::lent(scope.lend_mut(room.loan));
                     let landing = communicator.landing(lease, &room.what)?;
-                    process.receive_claimed(number, landing);
+                    process.receive_claimed(number, landing, caller);
                     process.note_wait(communicator.member(source).ok().flatten());
                     let delivery = process.wait(|state, _| state.take_received(number))?;
                     Ok(in_group(communicator.peers(), delivery.status))
@@ -163,19 +163,19 @@ impl Matched {
     #[doc(alias = "MPI_Imrecv")]
     pub fn irecv<M: Memory>(mut self, room: impl Into<Given<M>>) -> Result<Receiving<M>> {
         let (source, tag) = (self.envelope.source, self.envelope.tag);
-        let process = self.communicator.process().clone();
+        let (process, caller) = (self.communicator.process().clone(), Location::caller());
         let start = || -> Result<Receiving<M>> {
             process.ready()?;
             let taken = Taken::of_message(room.into(), &process)?;
             let landing = self.communicator.landing(taken.lease(), &taken.what())?;
             let number = self.number.take();
             if let Some(number) = number {
-                process.receive_claimed(number, landing);
+                process.receive_claimed(number, landing, caller);
                 process.leave_rest();
             }
             Ok(Receiving::new(&self.communicator, (source, tag), number, taken))
         };
-        let (started, caller) = (start(), Location::caller());
+        let started = start();
         let communicator = &self.communicator;
         let place = || communicator.toward("imrecv", source);
         started.map_err(|error| communicator.raise(error.at(place), caller))

@@ -418,7 +418,7 @@ impl Communicator {
         (dest, tag): (i32, i32),
         synchronous: bool,
     ) -> Result<Sending<M>> {
-        let process = self.process();
+        let (process, caller) = (self.process(), Location::caller());
         let start = || -> Result<Sending<M>> {
             self.ready()?;
             let taken = Taken::of_message(data, process)?;
@@ -428,14 +428,13 @@ impl Communicator {
             let number = match peer {
                 Some(peer) if synchronous || !at_once(peer)? => {
                     let message = self.message(taken.lease(), &taken.what(), tag)?;
-                    process.start_send(peer, Message { synchronous, ..message })?
+                    process.start_send(peer, Message { synchronous, ..message }, (caller, false))?
                 }
                 Some(_) => None,
                 None => taken.what().check(process, span).map(|_| None)?,
             };
             Ok(Sending { pending: Pending::new(self, (dest, tag), number, taken) })
         };
-        let caller = Location::caller();
         start().map_err(|error| self.raise(error.at(|| self.toward(call, dest)), caller))
     }
 
@@ -453,7 +452,7 @@ impl Communicator {
         source: i32,
         tag: i32,
     ) -> Result<Receiving<M>> {
-        let process = self.process();
+        let (process, caller) = (self.process(), Location::caller());
         let start = || -> Result<Receiving<M>> {
             self.ready()?;
             let taken = Taken::of_message(room.into(), process)?;
@@ -462,14 +461,13 @@ impl Communicator {
                 PROC_NULL => None,
                 _ => {
                     let pattern = self.pattern(source, tag, Channel::Data)?;
-                    let number = process.start_receive(pattern, landing);
+                    let number = process.start_receive(pattern, landing, caller);
                     process.leave_rest();
                     Some(number)
                 }
             };
             Ok(Receiving::new(self, (source, tag), number, taken))
         };
-        let caller = Location::caller();
         start().map_err(|error| self.raise(error.at(|| self.toward("irecv", source)), caller))
     }
 }

@@ -78,8 +78,8 @@ struct Serving {
     process: Weak<Process>,
     /// Whether a progress thread is allowed.
     progress: bool,
-    /// Whether peers reach a window of this rank by messages without a progress thread. Calls that
-    /// don't wait must make progress then.
+    /// Whether peers reach a window of this rank by messages without a progress thread, or calls
+    /// are checked. Calls that don't wait must make progress then.
     unserved: AtomicBool,
     /// The progress thread, if there is one.
     server: Mutex<Option<JoinHandle<()>>>,
@@ -344,6 +344,18 @@ impl Process {
         let reports = self.books.windows.reports(self.identity.me.rank);
         if let Some(check) = self.engine().state().check() {
             reports.into_iter().for_each(|(kind, text)| check.tell(Topic::Windows, kind, || text));
+        }
+    }
+
+    /// Reports each message that no receive has matched, at the end of a job that is checked. All
+    /// ranks have sent all of theirs.
+    pub(crate) fn check_messages(&self) {
+        let mut engine = self.engine();
+        engine.progress();
+        let state = engine.state();
+        let reports = if self.is_bereft() { Vec::new() } else { state.report_unmatched() };
+        if let Some(check) = state.check() {
+            reports.into_iter().for_each(|(kind, text)| check.tell(Topic::Messages, kind, || text));
         }
     }
 

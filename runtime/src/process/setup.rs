@@ -170,7 +170,8 @@ impl Setup {
             serving: Serving {
                 process: process.clone(),
                 progress,
-                unserved: AtomicBool::new(false),
+                // Checked calls take the longer ways, on which they are noted.
+                unserved: AtomicBool::new(check != Checking::Off),
                 server: Mutex::default(),
             },
             course: Course {

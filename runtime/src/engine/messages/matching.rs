@@ -135,6 +135,11 @@ enum Order {
 pub(crate) type OtherCall = (u32, i32, u128);
 
 impl Arrival {
+    /// Whether the message is of a user's data.
+    pub(super) fn is_data(&self) -> bool {
+        self.context % CHANNELS == Channel::Data as u32
+    }
+
     /// Whether the message belongs to a collective call up to this number.
     pub(super) fn is_left_over(&self, context: u32, number: i32) -> bool {
         self.context == context && !matches!(self.order(number), Order::After)

@@ -32,7 +32,7 @@ use longshore_transport::{Offer, PeerMemory};
 use super::notes::Notes;
 use super::outbox::{Outbox, Outgoing, Purpose, Source};
 use super::peers::Peers;
-use crate::check::clock::Clock;
+use crate::check::messages::{Got, Told, unmatched};
 use crate::error::{Error, Result};
 use crate::numbers::Numbers;
 use crate::types::Compiled;
@@ -170,8 +170,8 @@ pub(super) struct Messages {
 struct Unexpected<'a> {
     arrival: Arrival,
     body: Body<'a>,
-    /// Under `--check`, the clock that the sender had told before it sent the message.
-    known: Option<Clock>,
+    /// Under `--check`, what the sender has told of the message.
+    known: Option<Box<Told>>,
 }
 
 impl Unexpected<'_> {
@@ -379,6 +379,17 @@ impl Messages {
         }
     }
 
+    /// The data that users have sent and that no receive has matched: the reports of `--check`, with
+    /// their kinds.
+    pub(super) fn report_unmatched(&self, me: u32) -> Vec<(String, String)> {
+        let data = self.unexpected.iter().filter(|it| it.arrival.is_data());
+        let report = |message: &Unexpected<'_>| {
+            let Arrival { peer, tag, .. } = message.arrival;
+            unmatched(me, peer, tag, message.known.as_deref())
+        };
+        data.map(report).collect()
+    }
+
     /// An unexpected message that shows that its sender makes other collective calls than this
     /// rank; see [`Arrival::is_misplaced`].
     pub(super) fn misplaced(
@@ -472,11 +483,18 @@ impl Messages {
     pub(super) fn take_received(
         &mut self,
         number: u64,
+        peers: &Peers,
         notes: &mut Notes,
     ) -> Option<Result<Delivery>> {
         let received = self.requests.take_received(number);
-        if let Some(Ok(Delivery { known: Some(known), .. })) = &received {
-            notes.learn(known);
+        match &received {
+            Some(Ok(Delivery { known: Some(told), status, signature, .. })) => {
+                let Status { source, tag, bytes, .. } = *status;
+                let got = Got { peer: source as u32, tag, bytes, signature: *signature };
+                notes.received(number, got, told, peers);
+            }
+            Some(Err(error)) => notes.failed(number, error),
+            _ => {}
         }
         received
     }
@@ -503,7 +521,7 @@ impl Messages {
         notes: &mut Notes,
         out: &mut Outbox,
     ) {
-        let known = notes.heard(peer);
+        let known = notes.told(peer);
         self.arrive((peer, header), Body::Here(bytes), known, peers, out);
     }
 
@@ -516,7 +534,7 @@ impl Messages {
         notes: &mut Notes,
         out: &mut Outbox,
     ) {
-        let known = notes.heard(peer);
+        let known = notes.told(peer);
         self.arrive((peer, header), Body::Announced(Announced::of(header)), known, peers, out);
     }
 
@@ -526,7 +544,7 @@ impl Messages {
         &mut self,
         (peer, header): (u32, &Header),
         body: Body<'_>,
-        known: Option<Clock>,
+        known: Option<Box<Told>>,
         peers: &Peers,
         out: &mut Outbox,
     ) {

@@ -8,7 +8,7 @@ use shipable::{Architecture, Partial, SharedProgram};
 
 use super::matching::{Arrival, Fit};
 use crate::bytes::Bytes;
-use crate::check::clock::Clock;
+use crate::check::messages::Told;
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::{Lease, Side, Span};
 use crate::types::Compiled;
@@ -51,9 +51,8 @@ pub(crate) struct Delivery {
     pub signature: u128,
     /// The data, if the landing was [`Landing::Bytes`].
     pub bytes: Bytes,
-    /// Under `--check`, the clock that the sender had told before it sent the message. Its receiver
-    /// adopts this one: the sender may have told a later clock since.
-    pub known: Option<Clock>,
+    /// Under `--check`, what the sender has told of the message.
+    pub known: Option<Box<Told>>,
 }
 
 /// A receive whose message is arriving.
@@ -62,7 +61,7 @@ pub(in crate::engine) struct Receiving {
     status: Status,
     signature: u128,
     buffer: Buffer,
-    known: Option<Clock>,
+    known: Option<Box<Told>>,
     error: Option<Error>,
 }
 
@@ -117,7 +116,7 @@ impl Landing {
     pub(super) fn receive(
         self,
         arrival: &Arrival,
-        known: Option<Clock>,
+        known: Option<Box<Told>>,
         stream: &Architecture,
         message: Cow<'_, [u8]>,
     ) -> Result<Delivery> {
@@ -134,9 +133,20 @@ impl Landing {
                 buffer.take(0, &message).map(|()| (status, Bytes::default()))
             }),
         };
-        let (status, bytes) = taken.map_err(|error| error.of_message(arrival.peer, arrival.tag))?;
-        Ok(Delivery { status, signature: arrival.signature, bytes, known })
+        match taken {
+            Ok((status, bytes)) => {
+                Ok(Delivery { status, signature: arrival.signature, bytes, known })
+            }
+            Err(error) => Err(refused(error, arrival, known)),
+        }
     }
+}
+
+/// The error of a receive that can't take its message, with that message.
+#[cold]
+fn refused(error: Error, arrival: &Arrival, known: Option<Box<Told>>) -> Error {
+    let sent = known.and_then(|told| told.send).map(|send| Box::from(&*send.site));
+    error.of_message(arrival.peer, arrival.tag).sent_from(sent)
 }
 
 /// Takes a message that is all here into elements of a type, of which there is room for some.
@@ -197,12 +207,13 @@ impl Receiving {
         number: u64,
         landing: Landing,
         arrival: &Arrival,
-        known: Option<Clock>,
+        known: Option<Box<Told>>,
         stream: &Architecture,
     ) -> Result<Receiving> {
-        let opened = landing.open(arrival, stream);
-        let (status, buffer) =
-            opened.map_err(|error| error.of_message(arrival.peer, arrival.tag))?;
+        let (status, buffer) = match landing.open(arrival, stream) {
+            Ok(opened) => opened,
+            Err(error) => return Err(refused(error, arrival, known)),
+        };
         let signature = arrival.signature;
         Ok(Receiving { number, status, signature, buffer, known, error: None })
     }
