@@ -7,6 +7,8 @@ mod collective;
 mod messages;
 #[path = "checks/notify.rs"]
 mod notify;
+#[path = "checks/started.rs"]
+mod started;
 #[path = "checks/threads.rs"]
 mod threads;
 #[path = "checks/waits.rs"]

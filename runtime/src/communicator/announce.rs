@@ -1,18 +1,22 @@
 //! The announcement of a collective call under `--check`, before the call is made (rules 8 and 9).
 
+use std::future::Future;
 use std::pin::pin;
 use std::sync::{MutexGuard, PoisonError};
 
 use super::Communicator;
 use super::agreement::{Agreement, Part, Verdict};
-use super::calls::Call;
+use super::calls::{Call, Ongoing};
+use super::message::Side;
 use super::participants::finish;
+use crate::bytes::Bytes;
 use crate::check::clock::Clock;
 use crate::check::order::{Announcement, Disagreement, Object, Sample, compare, differ};
 use crate::check::report::{Tally, summary};
 use crate::check::{Caller, site};
 use crate::engine::{Channel, Pattern, Sender, State};
 use crate::error::{Error, ErrorKind, Result};
+use crate::job::Topics;
 use crate::log;
 use crate::memory::{Scope, Span};
 use crate::origin::{Destination, Origin, What};
@@ -251,6 +255,93 @@ impl Communicator {
             }
             state.lost_among(all, window).map(Err)
         })
+    }
+
+    /// Under `--check`, returns the sample of a call with a request, of which all ranks give the
+    /// same.
+    pub(super) fn sample_started(
+        &self,
+        call: Call,
+        data: Side<'_>,
+        room: Side<'_>,
+    ) -> Option<Sample> {
+        if !self.process().checks() {
+            return None;
+        }
+        let (side, parts) = match call.name() {
+            "bcast" | "gather" | "allgather" => (data, 1),
+            "scatter" => (room, 1),
+            "alltoall" => (room, self.peers().size() as u64),
+            "reduce"
+            | "allreduce"
+            | "scan"
+            | "exscan"
+            | "reduce_scatter"
+            | "reduce_scatter_block" => {
+                (if matches!(data.what, What::InPlace) { room } else { data }, 1)
+            }
+            _ => return None,
+        };
+        self.sample_at(side.what, side.span, parts)
+    }
+
+    /// The announcement of a call with a request, or of the start of a persistent one.
+    #[cold]
+    pub(super) fn started_announcement(
+        &self,
+        (name, call): (&str, Call),
+        sample: Option<Sample>,
+        caller: Caller,
+    ) -> Announcement {
+        let (call, sample) = match self.is_inter() {
+            true => (call.without_root(), None),
+            false => (call, sample),
+        };
+        let name = match self.reserved {
+            Some(_) => format!("{}_init", call.name()),
+            None => name.to_owned(),
+        };
+        let arguments = call.to_string().split_off(call.name().len());
+        Announcement {
+            object: Object::Communicator,
+            call: name + &arguments,
+            site: site(Some(Line::of(caller))),
+            promises: 0,
+            sample,
+            clock: Vec::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// The steps of a call with a request under `--check`: its ranks announce it to each other,
+    /// compare it, and then make it. So no data move between calls that differ, and no rank waits
+    /// in one.
+    pub(super) async fn compared(
+        self,
+        at: Ongoing,
+        mine: Announcement,
+        steps: impl Future<Output = Result<()>>,
+    ) -> Result<()> {
+        // Messages of a sender arrive in order, so those of the announcement come before those of
+        // the call, which has the same number.
+        let all = self.participants(Ongoing { call: Call::new("barrier"), ..at });
+        let limit = Part::longest(self.process().me().size);
+        let said = all.allgather_values_within(&mine, limit).await?;
+        let (everyone, rank) = self.everyone();
+        let found = {
+            let mut engine = self.process().engine();
+            let check = engine.state().check();
+            let topics = check.as_ref().map_or(Topics::default(), |check| check.topics());
+            let found = compare(everyone.processes(), &said, topics);
+            if let (Some(check), Some(found), 0) = (check, &found, rank) {
+                check.tell(found.topic, found.kind.clone(), || found.text.clone());
+            }
+            found
+        };
+        let Some(Disagreement { text, .. }) = found else { return steps.await };
+        // The first rank that gets the error may end the job: not before the report.
+        all.allgather(Bytes::default()).await?;
+        Err(ErrorKind::OutOfOrder(text).into())
     }
 
     fn agreement(&self) -> MutexGuard<'_, Agreement> {

@@ -146,7 +146,7 @@ impl Communicator {
                 let _ = place.set(own.duplicate(&agreed, card));
                 Ok(())
             };
-            Ok((steps, || Arc::into_inner(made).and_then(OnceLock::into_inner)))
+            Ok((steps, || Arc::into_inner(made).and_then(OnceLock::into_inner), None))
         })
     }
 

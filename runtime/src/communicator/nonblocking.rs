@@ -2,7 +2,7 @@
 //! until it completes.
 //!
 //! The ranks of a communicator make these calls in one order. They may make other collective calls
-//! meanwhile. Under `--check` the calls aren't compared beforehand.
+//! meanwhile. Under `--check`, the first steps of a call compare it with those of the other ranks.
 
 mod reduction;
 
@@ -15,6 +15,7 @@ use super::Communicator;
 use super::calls::{Call, Ongoing};
 use super::message::Side;
 use crate::bytes::Bytes;
+use crate::check::order::Sample;
 use crate::error::{ErrorKind, Result};
 use crate::given::{Given, Taken};
 use crate::job::Activity;
@@ -111,7 +112,7 @@ impl Communicator {
         &self,
         name: &'static str,
         call: Call,
-        make: impl FnOnce(Communicator, Ongoing) -> Result<(S, G)>,
+        make: impl FnOnce(Communicator, Ongoing) -> Result<(S, G, Option<Sample>)>,
     ) -> Result<Collective<R>>
     where
         S: Future<Output = Result<()>> + Send + 'static,
@@ -124,8 +125,14 @@ impl Communicator {
             if let Some(root) = call.root() {
                 self.check_root(root)?;
             }
-            let (steps, give_back) = make(self.share(), at)?;
-            let schedule = self.process().schedule(steps);
+            let (steps, give_back, sample) = make(self.share(), at)?;
+            let schedule = match self.process().checks() {
+                true => {
+                    let mine = self.started_announcement((name, call), sample, caller);
+                    self.process().schedule(self.share().compared(at, mine, steps))
+                }
+                false => self.process().schedule(steps),
+            };
             let (communicator, give_back) = (self.share(), Box::new(give_back));
             Ok(Collective { communicator, call: name, schedule, give_back })
         };
@@ -147,8 +154,9 @@ impl Communicator {
     {
         self.start(name, call, |own, at| {
             let (data, room) = (taken(data, &own)?, taken(room, &own)?);
+            let sample = own.sample_started(call, side(&data), side(&room));
             let steps = steps(own, at, data.clone(), room.clone());
-            Ok((steps, move || Some((back(data)?, back(room)?))))
+            Ok((steps, move || Some((back(data)?, back(room)?)), sample))
         })
     }
 
@@ -174,7 +182,7 @@ impl Communicator {
         self.start("ibarrier", Call::new("barrier"), |own, at| {
             let steps =
                 async move { own.participants(at).allgather(Bytes::default()).await.map(drop) };
-            Ok((steps, || Some(())))
+            Ok((steps, || Some(()), None))
         })
     }
 
@@ -198,8 +206,9 @@ impl Communicator {
         self.start("ibcast", Call::new("bcast").with_root(root), |own, at| {
             let data = taken(data.into(), &own)?;
             let held = data.clone();
+            let sample = own.sample_started(at.call, side(&data), side(&data));
             let steps = async move { own.bcast_steps(at, side(&held), root).await };
-            Ok((steps, move || back(data)))
+            Ok((steps, move || back(data), sample))
         })
     }
 
@@ -502,7 +511,7 @@ impl Communicator {
                 let given: Option<_> = given.into_iter().map(back).collect();
                 Some((given?, room.into_iter().map(back).collect::<Option<_>>()?))
             };
-            Ok((steps, all_back))
+            Ok((steps, all_back, None))
         })
     }
 }
