@@ -13,6 +13,7 @@ use std::sync::MutexGuard;
 use shipable::{Form, Program, Tag, form::Limits};
 
 use crate::check::Caller;
+use crate::check::buffers::Use;
 use crate::check::messages::Room;
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
 use crate::engine::{
@@ -464,19 +465,20 @@ impl Communicator {
 impl Process {
     /// Starts a receive: see [`State::start_receive`]. It makes progress only if that leaves a
     /// frame to be sent, or if calls that don't wait [have to](Process::must_poll).
-    fn start_receive(&self, pattern: Pattern, landing: Landing, caller: Caller) -> u64 {
+    fn start_receive(&self, pattern: Pattern, landing: Landing, call: (Caller, bool)) -> u64 {
         match self.must_poll() {
-            true => self.start_noted(pattern, landing, caller),
+            true => self.start_noted(pattern, landing, call),
             false => self.receive(|state| state.start_receive(pattern, landing)),
         }
     }
 
     /// Starts a receive, and notes it under `--check`.
     #[cold]
-    fn start_noted(&self, pattern: Pattern, landing: Landing, caller: Caller) -> u64 {
+    fn start_noted(&self, pattern: Pattern, landing: Landing, call: (Caller, bool)) -> u64 {
         let (source, tag) = (pattern.sender.one(), pattern.tag);
-        let room = self.checks().then(|| landing.room(pattern.context, (source, tag), caller));
+        let room = self.checks().then(|| landing.room(pattern.context, (source, tag), call.0));
         self.receive(|state| {
+            landing.note_use(room.as_ref(), call.1, state);
             let number = state.start_receive(pattern, landing);
             state.note_receive(number, room);
             number
@@ -485,11 +487,13 @@ impl Process {
 
     /// Starts to receive a claimed message: see [`State::receive_claimed`]. It makes progress as
     /// [`start_receive`](Process::start_receive) does.
-    fn receive_claimed(&self, number: u64, landing: Landing, caller: Caller) {
+    fn receive_claimed(&self, number: u64, landing: Landing, call: (Caller, bool)) {
         if self.must_poll() && self.checks() {
             // Nothing else can match the message.
-            let room = landing.room(u32::MAX, (Some(u32::MAX), None), caller);
-            self.engine().state().note_receive(number, Some(room));
+            let room = landing.room(u32::MAX, (Some(u32::MAX), None), call.0);
+            let mut engine = self.engine();
+            landing.note_use(Some(&room), call.1, engine.state());
+            engine.state().note_receive(number, Some(room));
         }
         self.receive(|state| state.receive_claimed(number, landing));
     }
@@ -510,7 +514,7 @@ impl Process {
     /// first: once the message has left, the call has no other effect.
     fn start_send(&self, peer: u32, message: Message, call: (Caller, bool)) -> Result<Option<u64>> {
         let mut engine = match self.must_poll() {
-            true => self.before_send(peer, call),
+            true => self.before_send(peer, &message, call),
             false => self.engine(),
         };
         let number = engine.start_send(peer, message)?;
@@ -522,11 +526,20 @@ impl Process {
     /// Makes progress, and announces the send of the next message under `--check`. `blocks` says
     /// whether the call waits until the data may be changed.
     #[cold]
-    fn before_send(&self, peer: u32, (caller, blocks): (Caller, bool)) -> MutexGuard<'_, Engine> {
+    fn before_send(
+        &self,
+        peer: u32,
+        message: &Message,
+        (caller, blocks): (Caller, bool),
+    ) -> MutexGuard<'_, Engine> {
         let line = self.checks().then(|| Line::of(caller));
         let mut engine = self.engine();
         engine.progress();
         if let Some(line) = line {
+            if let Source::Typed { program, count, lease } = &message.source {
+                let of = Use::new(("send", line), false, (program, *count, lease.span()));
+                engine.state().note_use(of, !blocks);
+            }
             engine.state().note_send(peer, line, blocks);
         }
         engine
@@ -547,6 +560,15 @@ impl Landing {
             _ => None,
         };
         Room { line: Line::of(caller), elements, context, source, tag }
+    }
+
+    /// Notes the memory that a receive uses, under `--check`.
+    #[cold]
+    fn note_use(&self, room: Option<&Room>, blocks: bool, state: &mut State) {
+        if let (Landing::Typed { datatype, count, lease, .. }, Some(room)) = (self, room) {
+            let memory = (datatype.native(), *count, lease.span());
+            state.note_use(Use::new(("receive", room.line), true, memory), !blocks);
+        }
     }
 }
 
@@ -618,7 +640,7 @@ impl<'a> Transfer<'a> {
         let sender = pattern.sender.one();
         let (tag, unmatched) = (pattern.tag, Some(pattern.context));
         let awaited = Awaited { tag, unmatched, caller: self.caller };
-        let number = self.process.start_receive(pattern, landing, self.caller);
+        let number = self.process.start_receive(pattern, landing, (self.caller, true));
         self.receiving.set(Some((number, sender, awaited)));
     }
 

@@ -15,6 +15,7 @@ use crate::job::Hosts;
 use crate::job::{Activity, Environment, Network, Topic};
 use crate::object::{Cacheable, Callbacks, Holder, Keyval};
 use crate::process::{ForkGuard, Process, Setup};
+use crate::program::Line;
 use crate::tap::Tapped;
 use crate::types::{ForeignType, OTHER_RANK, Type};
 use crate::window::Allocation;
@@ -441,6 +442,25 @@ impl Rank {
                 Topic::Notes => check.remark(topic, kind.to_owned(), || text),
                 _ => check.tell(topic, kind.to_owned(), || text),
             }
+        }
+    }
+
+    /// Under `--check`, an interface in another language has given the operations of its current
+    /// call a request of this number, and `is_active` finds out whether the program has completed
+    /// it. Until then, no other operation may use its memory.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// rank.under_way(1, || false);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn under_way(&self, request: usize, is_active: impl Fn() -> bool + Send + Sync + 'static) {
+        let line = Line::of(Location::caller());
+        if let Some(check) = self.process.engine().state().check() {
+            check.keep_uses(line, request, Arc::new(is_active));
         }
     }
 

@@ -19,6 +19,7 @@
 //! conflict may go unseen, but no report is ever wrong.
 
 pub(crate) mod alignment;
+pub(crate) mod buffers;
 pub(crate) mod circle;
 pub(crate) mod clock;
 pub(crate) mod footprint;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 use longshore_transport::lock::Sharing;
 use shipable::Architecture;
 
+use buffers::{Buffers, IsActive, Use};
 use clock::Clock;
 use history::{Access, Deed, History, Site};
 use messages::{Got, Messages, Room, Send, Told};
@@ -64,6 +66,7 @@ pub(crate) struct Check {
     /// Accesses that were missed in windows freed since.
     missed: u64,
     messages: Messages,
+    buffers: Buffers,
 }
 
 /// The checks' state about one peer.
@@ -129,6 +132,7 @@ impl Check {
             circle: None,
             missed: 0,
             messages: Messages::default(),
+            buffers: Buffers::default(),
         }
     }
 
@@ -458,6 +462,16 @@ impl Check {
         let clock = self.heard(peer);
         let send = self.peers.get_mut(peer as usize).and_then(|peer| peer.sends.take());
         Told { clock, send }
+    }
+
+    /// An operation begins to use memory. It `stays` under way if its call doesn't wait for it.
+    pub(crate) fn begin_use(&mut self, of: Use, stays: bool) {
+        self.buffers.begin(self.me, of, stays, &mut self.reports);
+    }
+
+    /// The operations that this thread has begun in the call at this line have a request.
+    pub(crate) fn keep_uses(&mut self, line: Line, request: usize, is_active: IsActive) {
+        self.buffers.keep(line, request, is_active);
     }
 
     /// A send to a peer starts. Returns what the peer hears of it.

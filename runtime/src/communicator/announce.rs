@@ -10,6 +10,7 @@ use super::calls::{Call, Ongoing};
 use super::message::Side;
 use super::participants::finish;
 use crate::bytes::Bytes;
+use crate::check::buffers::Use;
 use crate::check::clock::Clock;
 use crate::check::order::{Announcement, Disagreement, Object, Sample, compare, differ};
 use crate::check::report::{Tally, summary};
@@ -283,6 +284,24 @@ impl Communicator {
             _ => return None,
         };
         self.sample_at(side.what, side.span, parts)
+    }
+
+    /// Under `--check`, notes the memory that a call with a request uses.
+    pub(super) fn note_use(
+        &self,
+        call: &'static str,
+        side: Side<'_>,
+        writes: bool,
+        caller: Caller,
+    ) {
+        // Blocks with places of their own may leave gaps, which others use.
+        if !self.process().checks() || call.ends_with('v') {
+            return;
+        }
+        let Ok(all) = side.what.resolve(self.process(), side.span) else { return };
+        let memory = (all.datatype.native(), all.count, all.span);
+        let of = Use::new((call, Line::of(caller)), writes, memory);
+        self.process().engine().state().note_use(of, true);
     }
 
     /// The announcement of a call with a request, or of the start of a persistent one.

@@ -152,9 +152,12 @@ impl Communicator {
         N: Memory,
         S: Future<Output = Result<()>> + Send + 'static,
     {
+        let caller = Location::caller();
         self.start(name, call, |own, at| {
             let (data, room) = (taken(data, &own)?, taken(room, &own)?);
             let sample = own.sample_started(call, side(&data), side(&room));
+            own.note_use(call.name(), side(&data), false, caller);
+            own.note_use(call.name(), side(&room), true, caller);
             let steps = steps(own, at, data.clone(), room.clone());
             Ok((steps, move || Some((back(data)?, back(room)?)), sample))
         })
@@ -203,10 +206,12 @@ impl Communicator {
     #[track_caller]
     #[doc(alias = "MPI_Ibcast")]
     pub fn ibcast<M: Memory>(&self, data: impl Into<Given<M>>, root: i32) -> Result<Collective<M>> {
+        let caller = Location::caller();
         self.start("ibcast", Call::new("bcast").with_root(root), |own, at| {
             let data = taken(data.into(), &own)?;
             let held = data.clone();
             let sample = own.sample_started(at.call, side(&data), side(&data));
+            own.note_use("bcast", side(&data), own.rank() != root, caller);
             let steps = async move { own.bcast_steps(at, side(&held), root).await };
             Ok((steps, move || back(data), sample))
         })
@@ -501,11 +506,14 @@ impl Communicator {
         N: Memory,
         S: Future<Output = Result<()>> + Send + 'static,
     {
+        let caller = Location::caller();
         self.start(name, call, |own, at| {
             let given = given.into_iter().map(|given| taken(given, &own));
             let given = given.collect::<Result<Vec<_>>>()?;
             let room = room.into_iter().map(|given| taken(given, &own));
             let room = room.collect::<Result<Vec<_>>>()?;
+            given.iter().for_each(|it| own.note_use(call.name(), side(it), false, caller));
+            room.iter().for_each(|it| own.note_use(call.name(), side(it), true, caller));
             let steps = steps(own, at, given.clone(), room.clone());
             let all_back = move || {
                 let given: Option<_> = given.into_iter().map(back).collect();

@@ -21,6 +21,7 @@ use super::target::Exposure;
 use super::{Engine, Operation, State, Venue};
 use crate::barrier::Barrier;
 use crate::check::Check;
+use crate::check::buffers::Use;
 use crate::check::messages::Room;
 use crate::control::Tally;
 use crate::error::{Error, Result};
@@ -559,6 +560,14 @@ impl State {
     /// either blocks until the data may be changed, or doesn't wait.
     pub(crate) fn note_send(&mut self, peer: u32, line: Line, blocks: bool) {
         self.notes.announce_send(peer, line, blocks, &mut self.outbox);
+    }
+
+    /// Notes memory that an operation begins to use, under `--check`. It `stays` under way if its
+    /// call doesn't wait for it.
+    pub(crate) fn note_use(&mut self, of: Use, stays: bool) {
+        if let Some(check) = self.notes.check() {
+            check.begin_use(of, stays);
+        }
     }
 
     /// Notes a receive that has started, under `--check`.

@@ -137,7 +137,7 @@ impl Matched {
                 |scope| {
                     let lease = Lease::lent(scope.lend_mut(room.loan));
                     let landing = communicator.landing(lease, &room.what)?;
-                    process.receive_claimed(number, landing, caller);
+                    process.receive_claimed(number, landing, (caller, true));
                     process.note_wait(communicator.member(source).ok().flatten());
                     let delivery = process.wait(|state, _| state.take_received(number))?;
                     Ok(in_group(communicator.peers(), delivery.status))
@@ -170,7 +170,7 @@ impl Matched {
             let landing = self.communicator.landing(taken.lease(), &taken.what())?;
             let number = self.number.take();
             if let Some(number) = number {
-                process.receive_claimed(number, landing, caller);
+                process.receive_claimed(number, landing, (caller, false));
                 process.leave_rest();
             }
             Ok(Receiving::new(&self.communicator, (source, tag), number, taken))

@@ -461,7 +461,7 @@ impl Communicator {
                 PROC_NULL => None,
                 _ => {
                     let pattern = self.pattern(source, tag, Channel::Data)?;
-                    let number = process.start_receive(pattern, landing, caller);
+                    let number = process.start_receive(pattern, landing, (caller, false));
                     process.leave_rest();
                     Some(number)
                 }

@@ -35,7 +35,7 @@ use crate::objects::codes;
 use crate::request::arguments::Started;
 use crate::request::copied::Copied;
 use crate::request::general::General;
-use crate::request::unfinished::{inserted, note_free};
+use crate::request::unfinished::{inserted, note_free, watched};
 
 /// A request.
 pub struct Request {
@@ -195,8 +195,11 @@ pub fn complete(status: Status) -> Result<Handle> {
 
 /// A handle of a persistent request, which isn't started.
 pub fn persistent(plan: Plan, raiser: Raiser, comm: Arc<Comm>) -> Result<Handle> {
-    let (operation, plan, comm) = (Mutex::new(Operation::Inactive), Some(plan), Some(comm));
-    inserted(Arc::new(Request { operation, plan, raiser, comm, general: None }))
+    inserted(Arc::new_cyclic(|request| {
+        let plan = Some(watched(plan, request.clone()));
+        let (operation, comm) = (Mutex::new(Operation::Inactive), Some(comm));
+        Request { operation, plan, raiser, comm, general: None }
+    }))
 }
 
 /// A handle of an operation of the program.

@@ -9,7 +9,7 @@ use longshore::job::Topic;
 use crate::edge::fault::Result;
 use crate::edge::handle::{self, Handle, insert};
 use crate::edge::{line, made, state};
-use crate::request::{Operation, Request};
+use crate::request::{Operation, Plan, Request};
 
 /// Gives a request a handle, and notes under `--check` where it was made.
 pub fn inserted(request: Arc<Request>) -> Result<Handle> {
@@ -17,11 +17,41 @@ pub fn inserted(request: Arc<Request>) -> Result<Handle> {
         return insert(request);
     }
     let memory: Weak<dyn Any + Send + Sync> = Arc::<Request>::downgrade(&request);
+    if request.plan.is_none() {
+        under_way(&Arc::downgrade(&request));
+    }
     let handle = insert(request)?;
     if let Some(slot) = handle::number_of(handle) {
         made::note_memory(slot, Some(memory));
     }
     Ok(handle)
+}
+
+/// The plan of a persistent request, whose operations are under way once they have started.
+pub fn watched(plan: Plan, request: Weak<Request>) -> Plan {
+    if !made::is_checked() {
+        return plan;
+    }
+    Box::new(move || {
+        let operation = plan()?;
+        under_way(&request);
+        Ok(operation)
+    })
+}
+
+/// The operations of the current call are under way until this request is complete.
+fn under_way(request: &Weak<Request>) {
+    let Some(state) = state::get() else { return };
+    let (key, request) = (request.as_ptr().addr(), request.clone());
+    let is_active = move || {
+        let Some(request) = request.upgrade() else { return false };
+        // A request that is being started or waited for isn't compared.
+        let is_active = request.operation.try_lock().is_ok_and(|operation| {
+            !matches!(*operation, Operation::Inactive | Operation::Complete(_))
+        });
+        is_active
+    };
+    state.rank().under_way(key, is_active);
 }
 
 impl Request {

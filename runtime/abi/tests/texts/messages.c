@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 int main(void) {
-  int rank, value[4] = {1, 2, 3, 4}, got[4];
+  int rank, value[4] = {1, 2, 3, 4}, got[4], other[4];
   float reals[2];
   char packed[64];
   MPI_Datatype pair;
@@ -39,12 +39,12 @@ int main(void) {
     MPI_Message message;
     MPI_Irecv(got, 2, pair, 0, 3, MPI_COMM_WORLD, &request);
     MPI_Mprobe(0, 6, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
-    MPI_Mrecv(got + 3, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+    MPI_Mrecv(other, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
     MPI_Recv(reals, 2, MPI_FLOAT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Recv(got, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Recv(got, 1, pair, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Recv(got, 2, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(other, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(other, 1, pair, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(other, 2, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
   MPI_Type_free(&pair);
   MPI_Finalize();
