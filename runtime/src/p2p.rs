@@ -466,18 +466,18 @@ impl Process {
     /// Starts a receive: see [`State::start_receive`]. It makes progress only if that leaves a
     /// frame to be sent, or if calls that don't wait [have to](Process::must_poll).
     fn start_receive(&self, pattern: Pattern, landing: Landing, call: (Caller, bool)) -> u64 {
-        match self.must_poll() {
+        match self.takes_longer_ways() {
             true => self.start_noted(pattern, landing, call),
-            false => self.receive(|state| state.start_receive(pattern, landing)),
+            false => self.receive(self.engine(), |state| state.start_receive(pattern, landing)),
         }
     }
 
-    /// Starts a receive, and notes it under `--check`.
+    /// Starts a receive on a longer way, and notes it under `--check`.
     #[cold]
     fn start_noted(&self, pattern: Pattern, landing: Landing, call: (Caller, bool)) -> u64 {
         let (source, tag) = (pattern.sender.one(), pattern.tag);
         let room = self.checks().then(|| landing.room(pattern.context, (source, tag), call.0));
-        self.receive(|state| {
+        self.receive(self.engine_after_poll(), |state| {
             landing.note_use(room.as_ref(), call.1, state);
             let number = state.start_receive(pattern, landing);
             state.note_receive(number, room);
@@ -488,21 +488,45 @@ impl Process {
     /// Starts to receive a claimed message: see [`State::receive_claimed`]. It makes progress as
     /// [`start_receive`](Process::start_receive) does.
     fn receive_claimed(&self, number: u64, landing: Landing, call: (Caller, bool)) {
-        if self.must_poll() && self.checks() {
-            // Nothing else can match the message.
-            let room = landing.room(u32::MAX, (Some(u32::MAX), None), call.0);
-            let mut engine = self.engine();
-            landing.note_use(Some(&room), call.1, engine.state());
-            engine.state().note_receive(number, Some(room));
-        }
-        self.receive(|state| state.receive_claimed(number, landing));
+        let engine = match self.takes_longer_ways() {
+            true => self.before_claimed(number, &landing, call),
+            false => self.engine(),
+        };
+        self.receive(engine, |state| state.receive_claimed(number, landing));
     }
 
-    fn receive<T>(&self, start: impl FnOnce(&mut State) -> T) -> T {
+    /// Makes progress if calls have to, and notes the receive of a claimed message under `--check`.
+    #[cold]
+    fn before_claimed(
+        &self,
+        number: u64,
+        landing: &Landing,
+        (caller, blocks): (Caller, bool),
+    ) -> MutexGuard<'_, Engine> {
+        // Nothing else can match the message.
+        let room = || landing.room(u32::MAX, (Some(u32::MAX), None), caller);
+        let room = self.checks().then(room);
+        let mut engine = self.engine_after_poll();
+        landing.note_use(room.as_ref(), blocks, engine.state());
+        engine.state().note_receive(number, room);
+        engine
+    }
+
+    /// The engine, after it has made progress if calls that don't wait have to.
+    #[inline]
+    fn engine_after_poll(&self) -> MutexGuard<'_, Engine> {
         let mut engine = self.engine();
         if self.must_poll() {
             engine.progress();
         }
+        engine
+    }
+
+    fn receive<T>(
+        &self,
+        mut engine: MutexGuard<'_, Engine>,
+        start: impl FnOnce(&mut State) -> T,
+    ) -> T {
         let started = start(engine.state());
         // The sender of a long message that has been announced waits for an answer.
         engine.send_rest();
@@ -513,7 +537,7 @@ impl Process {
     /// makes progress only if calls that don't wait [have to](Process::must_poll). It does so
     /// first: once the message has left, the call has no other effect.
     fn start_send(&self, peer: u32, message: Message, call: (Caller, bool)) -> Result<Option<u64>> {
-        let mut engine = match self.must_poll() {
+        let mut engine = match self.takes_longer_ways() {
             true => self.before_send(peer, &message, call),
             false => self.engine(),
         };
@@ -523,8 +547,8 @@ impl Process {
         Ok(number)
     }
 
-    /// Makes progress, and announces the send of the next message under `--check`. `blocks` says
-    /// whether the call waits until the data may be changed.
+    /// Makes progress if calls have to, and announces the send of the next message under `--check`.
+    /// `blocks` says whether the call waits until the data may be changed.
     #[cold]
     fn before_send(
         &self,
@@ -533,8 +557,7 @@ impl Process {
         (caller, blocks): (Caller, bool),
     ) -> MutexGuard<'_, Engine> {
         let line = self.checks().then(|| Line::of(caller));
-        let mut engine = self.engine();
-        engine.progress();
+        let mut engine = self.engine_after_poll();
         if let Some(line) = line {
             if let Source::Typed { program, count, lease } = &message.source {
                 let of = Use::new(("send", line), false, (program, *count, lease.span()));

@@ -30,12 +30,12 @@ static void integers(void) {
   MPI_Win win;
   MPI_Comm comm;
   MPI_Datatype type;
-  int value = 0, *base;
+  int value = 0, room, *base;
   OK(MPI_Comm_create_errhandler(of_comm, &handler));
   OK(MPI_Comm_group(MPI_COMM_WORLD, &group));
   OK(MPI_Info_create(&info));
   OK(MPI_Op_create(add, 1, &op));
-  OK(MPI_Irecv(&value, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request));
+  OK(MPI_Irecv(&room, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request));
   OK(MPI_Send(&value, 1, MPI_INT, 0, 1, MPI_COMM_SELF));
   OK(MPI_Mprobe(0, 1, MPI_COMM_SELF, &message, MPI_STATUS_IGNORE));
   OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));

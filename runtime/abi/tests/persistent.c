@@ -100,10 +100,10 @@ static void modes(void)
 
 static void errors(void)
 {
-    int value = 0;
+    int value = 0, room;
     MPI_Request request = MPI_REQUEST_NULL;
     FAILS(MPI_ERR_REQUEST, MPI_Start(&request));
-    OK(MPI_Irecv(&value, 1, MPI_INT, 0, 5, MPI_COMM_SELF, &request));
+    OK(MPI_Irecv(&room, 1, MPI_INT, 0, 5, MPI_COMM_SELF, &request));
     FAILS(MPI_ERR_REQUEST, MPI_Start(&request));
     OK(MPI_Send(&value, 1, MPI_INT, 0, 5, MPI_COMM_SELF));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));

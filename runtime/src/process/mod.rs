@@ -78,12 +78,18 @@ struct Serving {
     process: Weak<Process>,
     /// Whether a progress thread is allowed.
     progress: bool,
-    /// Whether peers reach a window of this rank by messages without a progress thread, or calls
-    /// are checked. Calls that don't wait must make progress then.
-    unserved: AtomicBool,
+    /// Why calls take longer ways: [`UNSERVED`], [`CHECKED`], or both.
+    longer_ways: AtomicU8,
     /// The progress thread, if there is one.
     server: Mutex<Option<JoinHandle<()>>>,
 }
+
+/// Peers reach a window of this rank by messages without a progress thread. Calls that don't wait
+/// must make progress then.
+const UNSERVED: u8 = 1;
+
+/// Calls are checked.
+const CHECKED: u8 = 2;
 
 /// What has become of the rank and of its job so far.
 struct Course {

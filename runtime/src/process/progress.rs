@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 
 use longshore_transport::signals;
 
-use super::Process;
+use super::{Process, UNSERVED};
 use crate::bytes;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -24,7 +24,7 @@ impl Process {
     /// it runs already or is disabled.
     pub(crate) fn answer_peers(self: &Arc<Process>) -> Result<()> {
         if !self.serving.progress {
-            self.serving.unserved.store(true, Ordering::Relaxed);
+            self.serving.longer_ways.fetch_or(UNSERVED, Ordering::Relaxed);
             return Ok(());
         }
         let mut server = self.server();

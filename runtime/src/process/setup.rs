@@ -11,7 +11,8 @@ use zeroize::Zeroizing;
 
 use super::mailbox::Mailboxes;
 use super::{
-    Beside, Books, Course, Identity, Life, Meeting, Process, Serving, Settings, Threads, Windows,
+    Beside, Books, CHECKED, Course, Identity, Life, Meeting, Process, Serving, Settings, Threads,
+    Windows,
 };
 use crate::barrier::Barrier;
 use crate::check::{Check, report};
@@ -170,8 +171,7 @@ impl Setup {
             serving: Serving {
                 process: process.clone(),
                 progress,
-                // Checked calls take the longer ways, on which they are noted.
-                unserved: AtomicBool::new(check != Checking::Off),
+                longer_ways: AtomicU8::new(if check == Checking::Off { 0 } else { CHECKED }),
                 server: Mutex::default(),
             },
             course: Course {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{Meeting, Process};
+use super::{Meeting, Process, UNSERVED};
 use crate::barrier::Barrier;
 use crate::bytes;
 use crate::check::circle::WaitCycle;
@@ -360,7 +360,14 @@ impl Process {
     /// Whether calls that don't wait have to make progress, since there is no progress thread.
     #[inline]
     pub(crate) fn must_poll(&self) -> bool {
-        self.serving.unserved.load(Ordering::Relaxed)
+        self.serving.longer_ways.load(Ordering::Relaxed) & UNSERVED != 0
+    }
+
+    /// Whether calls take longer ways: they [have to](Process::must_poll) make progress, or are
+    /// checked.
+    #[inline]
+    pub(crate) fn takes_longer_ways(&self) -> bool {
+        self.serving.longer_ways.load(Ordering::Relaxed) != 0
     }
 
     /// Makes progress in a call that doesn't wait, if there is no progress thread. The caller may

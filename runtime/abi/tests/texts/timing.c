@@ -1,5 +1,5 @@
-/* Notes on messages: a receive from any rank that could have got another message, and two ranks that
-   send to each other first. Ordered ones beside them get none. */
+/* Notes on messages: a receive from any rank that could have got another message, and two ranks
+   that send to each other first. Ordered ones beside them get none. */
 // run: -n 3 --check=fail,notes
 // once: check: note: a receive from any rank could have matched two senders
 // says: at runtime/abi/tests/texts/timing.c:24:7

@@ -379,8 +379,8 @@ impl Messages {
         }
     }
 
-    /// The data that users have sent and that no receive has matched: the reports of `--check`, with
-    /// their kinds.
+    /// The data that users have sent and that no receive has matched: the reports of `--check`,
+    /// with their kinds.
     pub(super) fn report_unmatched(&self, me: u32) -> Vec<(String, String)> {
         let data = self.unexpected.iter().filter(|it| it.arrival.is_data());
         let report = |message: &Unexpected<'_>| {
