@@ -190,9 +190,11 @@ impl Messages {
         me: u32,
         number: u64,
         error: &Error,
-        reports: &mut Reports,
+        reports: Option<&mut Reports>,
     ) {
-        let Some((_, room)) = self.receives.remove(&number) else { return };
+        let (Some((_, room)), Some(reports)) = (self.receives.remove(&number), reports) else {
+            return;
+        };
         let (&ErrorKind::Truncate { length, room: bytes }, Some(sent)) =
             (error.kind(), error.sent_at())
         else {

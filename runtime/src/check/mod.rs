@@ -498,9 +498,10 @@ impl Check {
         self.learn(&told.clock);
     }
 
-    /// A receive ends with an error.
-    pub(crate) fn fail_receive(&mut self, number: u64, error: &Error) {
-        self.messages.fail_receive(self.me, number, error, &mut self.reports);
+    /// A receive ends with an error, which is reported if it is `told`.
+    pub(crate) fn fail_receive(&mut self, number: u64, error: &Error, told: bool) {
+        let reports = told.then_some(&mut self.reports);
+        self.messages.fail_receive(self.me, number, error, reports);
     }
 
     /// Stores a circle that a peer has found.

@@ -116,11 +116,12 @@ impl Notes {
         }
     }
 
-    /// Checks the error of a receive.
+    /// Checks the error of a receive. Where all types are compared, as in Rust, the error is the
+    /// report.
     #[cold]
-    pub(super) fn failed(&mut self, number: u64, error: &Error) {
+    pub(super) fn failed(&mut self, number: u64, error: &Error, peers: &Peers) {
         if let Some(check) = &mut self.check {
-            check.fail_receive(number, error);
+            check.fail_receive(number, error, peers.me().by_length);
         }
     }
 

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Rust compares types itself, and the error is the report.
+/// Rust compares types itself, and the error is the report. The programs in C are in
+/// runtime/abi/tests/texts.
 #[test]
 fn an_unlike_type_is_an_error_and_no_report() {
     expect_nothing(|rank| {
@@ -19,14 +20,8 @@ fn an_unlike_type_is_an_error_and_no_report() {
 }
 
 #[test]
-fn a_long_message_is_reported_with_both_lines() {
-    let words = [
-        "messages: a message is longer than the buffer of its receive",
-        "sent by rank 0 at runtime/tests/checks/messages.rs:",
-        "received by rank 1 at runtime/tests/checks/messages.rs:",
-        ": room for 8 bytes",
-    ];
-    expect(&words, |rank| {
+fn a_long_message_is_an_error_and_no_report() {
+    expect_nothing(|rank| {
         let world = rank.world();
         match world.rank() {
             0 => world.send(&[1f64, 2.0], 1, 0).unwrap(),

@@ -493,7 +493,7 @@ impl Messages {
                 let got = Got { peer: source as u32, tag, bytes, signature: *signature };
                 notes.received(number, got, told, peers);
             }
-            Some(Err(error)) => notes.failed(number, error),
+            Some(Err(error)) => notes.failed(number, error, peers),
             _ => {}
         }
         received
