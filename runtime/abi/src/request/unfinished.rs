@@ -46,10 +46,9 @@ fn under_way(request: &Weak<Request>) {
     let is_active = move || {
         let Some(request) = request.upgrade() else { return false };
         // A request that is being started or waited for isn't compared.
-        let is_active = request.operation.try_lock().is_ok_and(|operation| {
+        request.operation.try_lock().is_ok_and(|operation| {
             !matches!(*operation, Operation::Inactive | Operation::Complete(_))
-        });
-        is_active
+        })
     };
     state.rank().under_way(key, is_active);
 }
