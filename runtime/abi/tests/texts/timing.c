@@ -3,7 +3,7 @@
 // run: -n 3 --check=fail,notes
 // once: check: note: a receive from any rank could have matched two senders
 // says: at runtime/abi/tests/texts/timing.c:24:7
-// once: check: note: two ranks send to each other before they receive
+// says: check: note: two ranks send to each other before they receive
 // says: at runtime/abi/tests/texts/timing.c:39:5
 // says: check: no fault, 
 // never: timing.c:30
