@@ -44,7 +44,8 @@ const LEFT_OUT: &[&str] = &[
 /// Files and other processes are outside of the job, and objects of tools are no handles. The rest
 /// are Longshore's own, which don't change the numbers of MPI's: an input names a call by its
 /// number.
-const MODULES_LEFT_OUT: &[&str] = &["file", "access", "datarep", "process", "tool", "extension", "described"];
+const MODULES_LEFT_OUT: &[&str] =
+    &["file", "access", "datarep", "process", "tool", "extension", "described"];
 
 fn is_called(function: &Function) -> bool {
     !LEFT_OUT.contains(&function.name()) && !MODULES_LEFT_OUT.contains(&function.module())

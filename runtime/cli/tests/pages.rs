@@ -41,7 +41,8 @@ fn sources(folder: &Path) -> String {
 
 #[test]
 fn every_call_of_mpi_that_the_page_maps_is_found_in_the_api_by_its_name() {
-    let source = sources(&root().join("runtime/src")) + &sources(&root().join("shipable/src"));
+    let folders = ["runtime/src", "runtime/file/src", "shipable/src"];
+    let source: String = folders.map(|folder| sources(&root().join(folder))).concat();
     let aliases: Vec<&str> =
         source.split("doc(alias = \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let page = std::fs::read_to_string(root().join("docs/mpi.md")).unwrap();
