@@ -1,7 +1,11 @@
 /* Operations that ranks of one byte order make directly and others by message: both are atomic
    together, and long double arrives whichever formats the ranks have. */
+#define _POSIX_C_SOURCE 200809L
 #include "check.h"
 #include <mpix.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
 
 #ifndef EXCHANGES
 #define EXCHANGES 3000
@@ -132,10 +136,118 @@ static void created(void) {
   free(back);
 }
 
+enum { MOST = 1000 };
+
+/* Memory whose types have different sizes or formats on related machines. What follows the longs
+   shows whether a put writes more than the target has. */
+struct part {
+  long double wide[MOST];
+  long words[MOST], last;
+  int owner;
+};
+
+/* Computes until a peer raises a number in this rank's memory. */
+static void compute_until(const volatile int *number, int wanted) {
+  while (*number < wanted) nanosleep(&(struct timespec){0, 100000}, NULL);
+}
+
+/* Puts to and gets from the parts of all ranks, whose displacements are given, in turn. Short ones
+   go by mailbox or message, and the system copies long ones while their target computes. */
+static void move_parts(MPI_Win win, struct part *part, const long long *places) {
+  static long double wide[MOST], wide_back[MOST];
+  static long words[MOST], words_back[MOST];
+  const int counts[] = {1, 4, 100, MOST};
+  int *steps;
+  MPI_Win turns;
+  OK(MPI_Win_allocate(sizeof *steps, sizeof *steps, MPI_INFO_NULL, MPI_COMM_WORLD, &steps, &turns));
+  *steps = 0;
+  for (int step = 0; step < 3 * size; step++) {
+    int count = counts[step % 4];
+    for (int i = 0; i < MOST; i++) {
+      part->wide[i] = me + i + 0.25L;
+      part->words[i] = me * 100000 + i;
+    }
+    part->last = -1;
+    part->owner = me;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (me == step % size) {
+      int owner;
+      OK(MPI_Win_lock_all(0, win));
+      for (int round = 0; round < 9; round++) {
+        int rank = round % size;
+        MPI_Aint wide_at = places[3 * rank], words_at = places[3 * rank + 1];
+        MPI_Aint owner_at = places[3 * rank + 2];
+        /* A rank with short pointers can't name all places of another one. */
+        if (owner_at != places[3 * rank + 2]) continue;
+        /* By data of a type that both represent alike, the origin learns where the part lies. */
+        OK(MPI_Get(&owner, 1, MPI_INT, rank, owner_at, 1, MPI_INT, win));
+        OK(MPI_Win_flush(rank, win));
+        CHECK(owner == rank);
+        OK(MPI_Get(wide_back, count, MPI_LONG_DOUBLE, rank, wide_at, count, MPI_LONG_DOUBLE, win));
+        OK(MPI_Get(words_back, count, MPI_LONG, rank, words_at, count, MPI_LONG, win));
+        OK(MPI_Win_flush(rank, win));
+        for (int i = 0; i < count; i++) {
+          CHECK(wide_back[i] == rank + i + 0.25L + (round >= size));
+          CHECK(words_back[i] == rank * 100000 + i + (round >= size));
+        }
+        for (int i = 0; i < count; i++) {
+          wide[i] = rank + i + 1.25L;
+          words[i] = rank * 100000 + i + 1;
+        }
+        OK(MPI_Put(wide, count, MPI_LONG_DOUBLE, rank, wide_at, count, MPI_LONG_DOUBLE, win));
+        OK(MPI_Put(words, count, MPI_LONG, rank, words_at, count, MPI_LONG, win));
+        OK(MPI_Win_flush(rank, win));
+      }
+      OK(MPI_Win_unlock_all(win));
+      OK(MPI_Win_lock_all(0, turns));
+      for (int rank = 0; rank < size; rank++) {
+        int next = step + 1;
+        OK(MPI_Put(&next, 1, MPI_INT, rank, 0, 1, MPI_INT, turns));
+      }
+      OK(MPI_Win_unlock_all(turns));
+    }
+    compute_until(steps, step + 1);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    CHECK(part->last == -1);
+    for (int i = 0; i < MOST; i++) {
+      long put = part->words[i] - (me * 100000 + i);
+      CHECK(i < count ? put == 0 || put == 1 : put == 0);
+      CHECK(part->wide[i] == me + i + 0.25L + put);
+    }
+  }
+  OK(MPI_Win_free(&turns));
+}
+
+/* Memory of the program, attached to a dynamic window and in a created one. */
+static void parts(void) {
+  struct part *part = malloc(sizeof *part);
+  long long mine[3], *places = malloc(3 * size * sizeof *places);
+  MPI_Win win;
+  OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+  OK(MPI_Win_attach(win, part, sizeof *part));
+  mine[0] = (uintptr_t)part->wide;
+  mine[1] = (uintptr_t)part->words;
+  mine[2] = (uintptr_t)&part->owner;
+  OK(MPI_Allgather(mine, 3, MPI_LONG_LONG, places, 3, MPI_LONG_LONG, MPI_COMM_WORLD));
+  move_parts(win, part, places);
+  OK(MPI_Win_detach(win, part));
+  OK(MPI_Win_free(&win));
+  OK(MPI_Win_create(part, sizeof *part, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+  mine[0] = 0;
+  mine[1] = offsetof(struct part, words);
+  mine[2] = offsetof(struct part, owner);
+  OK(MPI_Allgather(mine, 3, MPI_LONG_LONG, places, 3, MPI_LONG_LONG, MPI_COMM_WORLD));
+  move_parts(win, part, places);
+  OK(MPI_Win_free(&win));
+  free(places);
+  free(part);
+}
+
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   counts();
   formats();
   created();
+  parts();
   return end();
 }

@@ -370,7 +370,7 @@ impl Key {
 
     /// Whether it is of private memory that is attached to a dynamic window.
     pub(super) fn is_private(&self) -> bool {
-        self.class == Class::Private
+        self.class.is_private()
     }
 
     /// Whether the elements on both sides are of the target type itself.

@@ -86,9 +86,12 @@ pub(super) struct Tallies {
 pub(super) enum Class {
     /// It is reached directly, and is like this rank.
     Direct,
-    /// It is, too, but the operations are on attachments in its private memory, which go as those
-    /// by [`Route::Peer`] do.
+    /// It is like this rank, and the operations are on attachments in its private memory, which go
+    /// as those by [`Route::Peer`] do.
     Private,
+    /// The operations are on attachments in its private memory, and it isn't like this rank: the
+    /// number of [`Class::Apart`]. What is copied there may be converted elsewhere.
+    PrivateApart(u32),
     /// It is reached by another route, or may have another architecture: a number of both.
     Apart(u32),
     /// It built the foreign type of the operation, and has this rank in the job.
@@ -453,6 +456,24 @@ impl Peers {
     }
 }
 
+impl Class {
+    /// The class of operations on attachments in private memory of a target of this class.
+    #[inline]
+    fn private(self) -> Class {
+        match self {
+            Class::Direct => Class::Private,
+            Class::Apart(number) => Class::PrivateApart(number),
+            class => class,
+        }
+    }
+
+    /// Whether the operations are on attachments in private memory.
+    #[inline]
+    pub(super) fn is_private(self) -> bool {
+        matches!(self, Class::Private | Class::PrivateApart(_))
+    }
+}
+
 impl Target {
     /// Whether this rank uses the target's control block itself. The route decides it, so that a
     /// lock, a post or a complete arrives after the operations before it.
@@ -465,7 +486,7 @@ impl Target {
     #[inline(always)]
     pub(super) fn class_at(&self, displacement: i64) -> Class {
         match self.reading.get() {
-            Some(reading) if reading.expects_private(displacement as u64) => Class::Private,
+            Some(reading) if reading.expects_private(displacement as u64) => self.class.private(),
             _ => self.class,
         }
     }
@@ -498,6 +519,19 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An operation that the memo knows for one class is carried out alike on all of its targets.
+    #[test]
+    fn private_attachments_of_unlike_ranks_are_classes_of_their_own() {
+        let [x86_64, i686] = [7, 11].map(Class::Apart);
+        let all = [Class::Direct, x86_64, i686];
+        for (one, class) in all.into_iter().enumerate() {
+            assert!(!class.is_private() && class.private().is_private());
+            for (other, another) in all.into_iter().enumerate() {
+                assert_eq!(class.private() == another.private(), one == other);
+            }
+        }
+    }
 
     #[test]
     fn facts_are_kept_once_for_runs_of_like_ranks() {

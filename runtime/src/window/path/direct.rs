@@ -21,7 +21,7 @@ use crate::window::near::{Side, Sides};
 use crate::window::operation::{Checked, Operand, Operation};
 use crate::window::own::{Reach, Reached};
 use crate::window::parts::Parts;
-use crate::window::peers::{Class, Target};
+use crate::window::peers::Target;
 
 /// Bytes that are combined under the accumulate lock at a time: some microseconds. Taking the lock
 /// waits for the stores of the last piece (docs/tuning.md, "Pieces of accumulates").
@@ -37,7 +37,7 @@ fn misfit(
     _: u64,
 ) -> Option<&'static str> {
     let (process, here) = (parts.process(), parts.process().me());
-    let is_private = target.class_at(operation.call.at) == Class::Private;
+    let is_private = target.class_at(operation.call.at).is_private();
     match target.route {
         Route::Direct if is_private => Some("the attached memory isn't of MPI_Alloc_mem"),
         Route::Direct if must_wait(parts, target, operation.call.action) => {

@@ -189,6 +189,11 @@ pub(super) fn prepare(parts: &Parts, checked: &Checked<'_>) -> Option<Frame> {
     Frame::new(checked.target, own, checked.count)
 }
 
+/// Whether elements of a type are the same bytes, at the same displacements, here and at a target.
+fn has_same_bytes(target: &Target, own: &Type) -> bool {
+    target.alike || own.compiled().is_equal_on(&target.architecture)
+}
+
 impl Frame {
     /// The frame of this many elements of a type that are the same on both sides, and one run.
     #[cold]
@@ -210,8 +215,13 @@ impl Frame {
             first,
             len,
             reach: (low, high),
-            alike: target.alike || compiled.is_equal_on(architecture),
+            alike: has_same_bytes(target, own),
         })
+    }
+
+    /// Whether it was made for a target with this one's representation.
+    pub(super) fn is_for(&self, target: &Target) -> bool {
+        self.alike == has_same_bytes(target, &self.datatype)
     }
 
     /// The bytes of a target's window that an operation touches. `None` where they aren't inside.

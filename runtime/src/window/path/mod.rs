@@ -179,6 +179,7 @@ fn frame(
     renew(target, slot, key, operation.call.count as u64)?;
     let prepared = slot.borrow();
     let Means::Frame(frame) = prepared.if_key(&key)? else { return None };
+    debug_assert!(frame.is_for(target), "targets of one class have one representation");
     for path in &PATHS {
         if let ControlFlow::Break(progress) = (path.again)(parts, target, frame, operation, waiter)
         {

@@ -41,7 +41,7 @@ use crate::window::memo::Frame;
 use crate::window::operation::{Checked, Operation};
 use crate::window::own::Reach;
 use crate::window::parts::Parts;
-use crate::window::peers::{Class, Target};
+use crate::window::peers::Target;
 
 /// The least length in bytes, and the least average length of runs. The system finds the pages of
 /// each run, which takes as long as a copy of some KiB (docs/tuning.md, "Copies by the system").
@@ -56,7 +56,7 @@ fn misfit(
     operation: &Operation<'_>,
     len: u64,
 ) -> Option<&'static str> {
-    let is_private = target.class_at(operation.call.at) == Class::Private;
+    let is_private = target.class_at(operation.call.at).is_private();
     if target.route != Route::Peer && !is_private {
         return Some("the memory isn't private memory of another process of this host");
     }
