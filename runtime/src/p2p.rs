@@ -255,7 +255,8 @@ impl Communicator {
                     if let Some(peer) = peer {
                         let span = scope.lend(data.loan);
                         if !self.send_at_once(span, &data.what, peer, send_tag)? {
-                            let message = self.message(Lease::lent(span), &data.what, send_tag)?;
+                            let message =
+                                self.message(Lease::lent(span), &data.what, peer, send_tag)?;
                             transfer.start_send(peer, message)?;
                         }
                     }
@@ -302,7 +303,9 @@ impl Communicator {
             };
             let message = Scope::with(|scope| {
                 let lease = Lease::lent(scope.lend_mut(data.loan.again()));
-                self.message(lease, &data.what, send_tag)?.buffered()
+                // One to PROC_NULL isn't sent, but its arguments are checked.
+                let to = peer.unwrap_or_default();
+                self.message(lease, &data.what, to, send_tag)?.buffered()
             })?;
             scope(
                 |_| transfer.abandon(),
@@ -362,7 +365,7 @@ impl Communicator {
             |_| transfer.abandon(),
             |scope| {
                 let lease = Lease::lent(scope.lend(data.loan));
-                let message = self.message(lease, &data.what, tag)?;
+                let message = self.message(lease, &data.what, peer, tag)?;
                 transfer.start_send(peer, Message { synchronous, ..message })?;
                 transfer.finish_send()
             },
@@ -413,17 +416,17 @@ impl Communicator {
         if process.must_poll() {
             engine.progress();
         }
-        let signature = engine.state().signature(datatype, count)?;
+        let signature = engine.state().signature(peer, datatype, count)?;
         let context = self.context(Channel::Data);
         let heading = Heading { context, tag, length, signature, synchronous: false };
         Ok(engine.send_at_once(peer, &heading, fill))
     }
 
-    fn message(&self, lease: Lease, what: &What<'_>, tag: i32) -> Result<Message> {
+    fn message(&self, lease: Lease, what: &What<'_>, peer: u32, tag: i32) -> Result<Message> {
         let process = self.process();
         let elements = what.resolve(process, lease.span())?;
-        let signature = elements.signature(elements.count)?;
         let Elementwise { datatype, count, span } = elements;
+        let signature = process.engine().state().signature(peer, &datatype, count)?;
         let program = match process.me().emulated {
             // A slice is in the machine's representation.
             true => datatype.program(&process.me().architecture)?,

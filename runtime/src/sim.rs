@@ -21,7 +21,7 @@ use shipable::Architecture;
 use crate::error::Result;
 use crate::job::{Checking, Hosts, Ladder, Routes};
 use crate::process::Setup;
-use crate::rank::Rank;
+use crate::rank::{Matching, Rank};
 
 /// The options of a simulated job.
 ///
@@ -65,6 +65,8 @@ pub struct Options {
     pub frames: usize,
     /// Whether ranks of [`run_shared`] may have progress threads. In [`run`], a rank is one thread.
     pub progress: bool,
+    /// The data that match in messages and collective calls.
+    pub matching: Matching,
 }
 
 impl Default for Options {
@@ -80,6 +82,7 @@ impl Default for Options {
             frame: 4096,
             frames: 16,
             progress: true,
+            matching: Matching::default(),
         }
     }
 }
@@ -97,6 +100,7 @@ impl Options {
         setup.routes = self.routes;
         setup.adversary = self.adversary;
         setup.check = self.check;
+        setup.by_length = self.matching == Matching::Lengths;
         setup.ladder = Ladder { fast: self.fast, ..crate::job::ladder().unwrap_or_default() };
         setup
     }

@@ -10,8 +10,8 @@ use longshore::shipable::arch::{Scalar, Value};
 use longshore::shipable::convert::Conversion;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    Architecture, Buffer, Class, Datatype, Destination, Info, LockType, Op, Origin, Rank, Route,
-    Window, c,
+    Architecture, Buffer, Class, Datatype, Destination, Info, LockType, Matching, Op, Origin, Rank,
+    Route, Window, c,
 };
 use shipable::oracle::{self, Random};
 
@@ -500,5 +500,61 @@ fn data_of_equal_length_match_where_all_items_have_the_same_bytes() {
             }
             window.free().unwrap();
         });
+    }
+}
+
+/// Data of equal length match only if both ranks have the same bytes of the items at both ends:
+/// otherwise the receiver's bytes would be those of the sender's format.
+#[test]
+fn messages_of_equal_length_match_where_neither_end_converts() {
+    const MOST: usize = 2000;
+    for (sides, is_converted) in [
+        ([A::X86_64, A::AARCH64], true),
+        ([A::AARCH64, A::X86_64], true),
+        ([A::X86_64; 2], false),
+        // The machine's representation is another one.
+        ([A::AARCH64; 2], false),
+        ([A::AARCH64, A::LOONGARCH64], false),
+    ] {
+        let matching = Matching::Lengths;
+        let options = Options { architectures: sides.to_vec(), matching, ..Options::default() };
+        run(2, &options, |rank| {
+            let world = rank.world();
+            let wide = rank.commit(&Datatype::from(Basic::LongDouble)).unwrap();
+            let byte = rank.commit(&Datatype::from(Basic::Byte)).unwrap();
+            let int = rank.type_of::<i32>().unwrap();
+            // At once, and announced.
+            for count in [1, MOST] {
+                let len = count * 16;
+                let memory = vec![7u8; len];
+                let mut room = vec![0u8; len];
+                for (datatype, size, is_converted) in [(&wide, 16, is_converted), (&int, 4, false)]
+                {
+                    let what = format!("{} from {} to {}", datatype, sides[0], sides[1]);
+                    if world.rank() == 0 {
+                        let elements = (len / size) as i64;
+                        world.send(Origin::typed(&memory[..], elements, datatype), 1, 0).unwrap();
+                        continue;
+                    }
+                    room.fill(0);
+                    let data = Destination::typed(&mut room[..], len as i64, &byte);
+                    let received = world.recv(data, 0, 0);
+                    let class = received.err().map(|error| error.class());
+                    assert_eq!(class, is_converted.then_some(Class::Type), "{what}");
+                    assert_eq!(room == memory, !is_converted, "{what}");
+                }
+                // The other way around, the receiver would convert.
+                if world.rank() == 0 {
+                    let data = Origin::typed(&memory[..], len as i64, &byte);
+                    world.send(data, 1, 1).unwrap();
+                } else {
+                    let data = Destination::typed(&mut room[..], count as i64, &wide);
+                    let class = world.recv(data, 0, 1).err().map(|error| error.class());
+                    assert_eq!(class, is_converted.then_some(Class::Type), "{sides:?}");
+                }
+            }
+            rank.finalize().unwrap();
+        })
+        .unwrap();
     }
 }

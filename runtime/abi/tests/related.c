@@ -2,6 +2,7 @@
    together, and long double arrives whichever formats the ranks have. */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
+#include <float.h>
 #include <mpix.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -243,11 +244,43 @@ static void parts(void) {
   free(part);
 }
 
+/* Data of equal length match as bytes, unless they would have been converted: not where the ranks'
+   formats of the sent type differ. */
+static void lengths(void) {
+  int one = 1, numbers[4] = {1, 2, 3, 4}, *all = malloc(3 * size * sizeof *all);
+  int next = (me + 1) % size, before = (me + size - 1) % size;
+  int mine[3] = {*(char *)&one, LDBL_MANT_DIG, sizeof(long double)};
+  char bytes[sizeof numbers + 16];
+  long double wide[300] = {me};
+  char room[sizeof wide * 2];
+  OK(MPI_Allgather(mine, 3, MPI_INT, all, 3, MPI_INT, MPI_COMM_WORLD));
+  const int *there = &all[3 * before];
+  for (int round = 0; round < 3; round++) {
+    MPI_Request request;
+    OK(MPI_Isend(numbers, 4, MPI_INT, next, 0, MPI_COMM_WORLD, &request));
+    int class = MPI_SUCCESS;
+    int code = MPI_Recv(bytes, 16, MPI_BYTE, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Error_class(code, &class);
+    CHECK(class == (mine[0] == there[0] ? MPI_SUCCESS : MPI_ERR_TYPE));
+    if (class == MPI_SUCCESS) CHECK(!memcmp(bytes, numbers, sizeof numbers));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    /* Short ones go at once, and long ones are announced. */
+    int count = round == 0 ? 1 : 300;
+    OK(MPI_Isend(wide, count, MPI_LONG_DOUBLE, next, 1, MPI_COMM_WORLD, &request));
+    code = MPI_Recv(room, sizeof room, MPI_BYTE, before, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Error_class(code, &class);
+    CHECK(class == (memcmp(mine, there, sizeof mine) ? MPI_ERR_TYPE : MPI_SUCCESS));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  }
+  free(all);
+}
+
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   counts();
   formats();
   created();
   parts();
+  lengths();
   return end();
 }

@@ -29,7 +29,7 @@ use crate::group::Group;
 use crate::job::Hosts;
 use crate::program::Line;
 use crate::types::{Compiled, TargetType};
-use crate::wire::{Founding, Header};
+use crate::wire::{CONVERTED, Founding, Header};
 
 /// The job and its ranks.
 impl State {
@@ -405,13 +405,15 @@ impl State {
         message.lacks_credit(peer, &self.peers, &self.outbox)
     }
 
-    /// The hash of the signature of `count` elements of a type. That of the last message is kept.
+    /// The hash of the signature of a message of `count` elements of a type to a peer,
+    /// marked as [`CONVERTED`] if they have other bytes there. The hash of the last one is kept.
     ///
     /// # Errors
     /// TYPE for too many elements.
     #[inline]
-    pub(crate) fn signature(&mut self, datatype: &Compiled, count: u64) -> Result<u128> {
-        self.messages.signature(datatype, count)
+    pub(crate) fn signature(&mut self, peer: u32, datatype: &Compiled, count: u64) -> Result<u128> {
+        let mark = if self.peers.converts(peer, datatype) { CONVERTED } else { 0 };
+        Ok(self.messages.signature(datatype, count)? | mark)
     }
 
     /// Takes the outcome of a send, if it has ended.

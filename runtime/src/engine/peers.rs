@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Hosts;
 use crate::numbers::Numbers;
+use crate::types::Compiled;
 use crate::wire::Introduction;
 
 /// This rank.
@@ -68,6 +69,18 @@ struct Identity {
     form_limit: u64,
     /// Bytes of short messages that the rank holds for each peer.
     room: u64,
+}
+
+/// The data of a message that match elements of another signature that are as long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ByLength {
+    /// None: the signatures have to be equal.
+    Never,
+    /// Those that aren't converted: all items of the sender's type and of the receiver's have the
+    /// same bytes at both ranks.
+    Copied,
+    /// All: the ranks have the same representation.
+    Always,
 }
 
 /// Why nothing more can be sent to a peer.
@@ -190,10 +203,24 @@ impl Peers {
             && self.identity(rank).is_some_and(|identity| identity.by_length && identity.alike)
     }
 
-    /// Whether a rank and this one let data of equal length match without equal signatures, where
-    /// their types have the same bytes at both.
-    pub(super) fn lets_match_by_length(&self, rank: u32) -> bool {
-        self.me.by_length && self.identity(rank).is_some_and(|identity| identity.by_length)
+    /// The messages of a rank that match elements of another signature.
+    pub(super) fn lets_match_by_length(&self, rank: u32) -> ByLength {
+        match self.identity(rank) {
+            Some(Identity { by_length: true, alike, .. }) if self.me.by_length => match alike {
+                true => ByLength::Always,
+                false => ByLength::Copied,
+            },
+            _ => ByLength::Never,
+        }
+    }
+
+    /// Whether elements of a type may have other bytes at a rank than here, where data of equal
+    /// length match: otherwise nobody asks. They may at a rank that isn't known yet.
+    #[inline]
+    pub(super) fn converts(&self, rank: u32, datatype: &Compiled) -> bool {
+        let has_same_items =
+            |identity: &Identity| identity.alike || datatype.has_same_items(&identity.architecture);
+        self.me.by_length && !self.identity(rank).is_some_and(has_same_items)
     }
 
     /// Whether a peer's data are in the representation of all of this rank's memory: an emulating

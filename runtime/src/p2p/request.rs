@@ -427,7 +427,7 @@ impl Communicator {
             let at_once = |peer| self.send_at_once(span, &taken.what(), peer, tag);
             let number = match peer {
                 Some(peer) if synchronous || !at_once(peer)? => {
-                    let message = self.message(taken.lease(), &taken.what(), tag)?;
+                    let message = self.message(taken.lease(), &taken.what(), peer, tag)?;
                     process.start_send(peer, Message { synchronous, ..message }, (caller, false))?
                 }
                 Some(_) => None,

@@ -154,7 +154,8 @@ impl Kind {
 /// 32  form u64         id of the target type's form; or address of an announced message's
 ///                      offer, or 0
 /// 40  length u64       bytes in the stream
-/// 48  signature u128   hash of the stream's type signature
+/// 48  signature u128   hash of the stream's type signature; of a message with `CONVERTED`, its
+///                      items have other bytes at the receiver
 /// 64  data
 /// ```
 ///
@@ -189,6 +190,11 @@ pub(crate) struct Header {
     /// The counter of the window that rises at the target when the operation is done there.
     pub notify: Option<u16>,
 }
+
+/// The bit of a message's signature that its sender sets if the items of its data have other bytes
+/// at the receiver. Then the message matches no elements of another signature. The hashes of
+/// signatures are less than 2^127.
+pub(crate) const CONVERTED: u128 = 1 << 127;
 
 /// The bit of the kind's byte that marks a small header.
 const SMALL: u8 = 0x80;

@@ -2,10 +2,12 @@
 
 use shipable::{Architecture, Basic, Program, SharedProgram, Signature};
 
+use super::super::peers::ByLength;
 use crate::error::Result;
 use crate::group::Group;
 use crate::sequence::{Items, Sent, differ_from_message};
 use crate::types::Compiled;
+use crate::wire::CONVERTED;
 
 /// No number: MPI_UNDEFINED.
 pub const UNDEFINED: i64 = -32766;
@@ -114,12 +116,12 @@ pub(crate) struct Arrival {
     pub peer: u32,
     pub(super) context: u32,
     pub tag: i32,
-    /// The hash of the sent elements' type signature.
+    /// The hash of the sent elements' type signature, which may be marked as [`CONVERTED`].
     pub(super) signature: u128,
     /// Bytes of the data in the sender's representation.
     pub(super) length: u64,
     /// Whether its data match elements of another signature that are as long.
-    pub(super) by_length: bool,
+    pub(super) by_length: ByLength,
     /// Whether its data travel in the representation of all of this rank's memory.
     pub(super) is_native: bool,
 }
@@ -229,17 +231,17 @@ impl Arrival {
         let strict = read(stream);
         // Mostly the signatures are equal. MPI_PACKED on both sides reads the same in every
         // representation.
-        let same = matches!(&strict, Ok((_, Some(prefix))) if prefix.hash == self.signature);
+        let same = matches!(&strict, Ok((_, Some(prefix))) if prefix.hash == self.hash());
         let relaxed = !same && self.is_relaxed(datatype, stream, packed);
         // Packed buffers may have another representation than both ranks.
-        let by_length = || self.by_length && datatype.has_same_items(stream);
+        let by_length = || self.matches_by_length(datatype, stream);
         let same = same || !relaxed && !is_packed(datatype) && by_length();
         let (program, prefix) = if relaxed { read(packed)? } else { strict? };
         let size = program.stream_size();
         // Whole elements only.
         let count = self.length.checked_div(size).unwrap_or(0);
         let Some(Signature { count: elements, .. }) = prefix.filter(|_| same || relaxed) else {
-            let sent = Sent { length: self.length, hash: self.signature, stream };
+            let sent = Sent { length: self.length, hash: self.hash(), stream };
             let receive = Items { count, form: datatype.form(), text: datatype };
             return Err(differ_from_message(sent, &receive).into());
         };
@@ -252,10 +254,25 @@ impl Arrival {
         })
     }
 
+    /// The hash of the sent elements' type signature.
+    fn hash(&self) -> u128 {
+        self.signature & !CONVERTED
+    }
+
+    /// Whether the data match elements of a type if they are as long.
+    fn matches_by_length(&self, datatype: &Compiled, stream: &Architecture) -> bool {
+        let is_converted = self.signature & CONVERTED != 0;
+        match self.by_length {
+            ByLength::Never => false,
+            ByLength::Copied => !is_converted && datatype.has_same_items(stream),
+            ByLength::Always => true,
+        }
+    }
+
     /// The fit of whole elements from a like rank that match by length, as most messages between C
     /// programs. Where packed buffers are alike as well, no signature has to be looked at.
     fn fit_alike(&self, datatype: &Compiled, packed: Option<&Architecture>) -> Option<Fit> {
-        if !self.by_length || !self.is_native || packed.is_some() {
+        if self.by_length != ByLength::Always || !self.is_native || packed.is_some() {
             return None;
         }
         let count = self.length.checked_div(datatype.native().stream_size())?;
@@ -279,7 +296,7 @@ impl Arrival {
         packed: &Architecture,
     ) -> bool {
         let bytes = packed_bytes(self.length);
-        if bytes.is_some_and(|bytes| bytes.hash == self.signature) {
+        if bytes.is_some_and(|bytes| bytes.hash == self.hash()) {
             return true;
         }
         is_packed(datatype) && stream.same_representation(packed)

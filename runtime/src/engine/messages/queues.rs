@@ -268,6 +268,7 @@ impl Arrivals {
 mod tests {
     use longshore_transport::fault::Chance;
 
+    use super::super::super::peers::ByLength;
     use super::super::matching::Sender;
     use super::super::receive::Landing;
     use super::super::{Announced, Body, Posted, Unexpected};
@@ -278,7 +279,7 @@ mod tests {
     const TAGS: usize = 4;
 
     fn arrival(context: u32, peer: u32, tag: i32, length: u64) -> Arrival {
-        let (signature, by_length, is_native) = (0, false, false);
+        let (signature, by_length, is_native) = (0, ByLength::Never, false);
         Arrival { peer, context, tag, signature, length, by_length, is_native }
     }
 
