@@ -558,3 +558,34 @@ fn messages_of_equal_length_match_where_neither_end_converts() {
         .unwrap();
     }
 }
+
+/// The items of a foreign type lie in its builder's memory, so they have to be asked too.
+#[test]
+fn bytes_match_no_foreign_type_whose_items_differ() {
+    on(&[A::X86_64, A::AARCH64], |rank| {
+        let world = rank.world();
+        let info = Info::default().set("target_types", "same_layout").unwrap();
+        let mut window = Window::allocate(world, 64, 1, &info).unwrap();
+        for (basic, matches) in [(Basic::LongDouble, false), (Basic::CDoubleComplex, true)] {
+            let own = rank.commit(&Datatype::from(basic)).unwrap();
+            let byte = rank.commit(&Datatype::from(Basic::Byte)).unwrap();
+            let bytes = [9u8; 16];
+            let foreign = match world.rank() {
+                0 => Some(world.type_recv(1, 0).unwrap()),
+                _ => world.type_send(&own, 0, 0).map(|()| None).unwrap(),
+            };
+            let put = window.fence(|epoch| match &foreign {
+                Some(foreign) => epoch.put(Origin::typed(&bytes[..], 16, &byte), 1, 0, 1, foreign),
+                None => Ok(()),
+            });
+            if world.rank() == 0 {
+                let class = put.err().map(|error| error.class());
+                assert_eq!(class, (!matches).then_some(Class::Type), "{basic}");
+            } else {
+                let found = window.local().bytes(0, 16).unwrap();
+                assert_eq!(found == bytes, matches, "{basic}");
+            }
+        }
+        window.free().unwrap();
+    });
+}

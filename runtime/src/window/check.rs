@@ -180,14 +180,20 @@ fn check_signatures(
         return Ok(());
     }
     let there = &target.architecture;
-    let is_copied = || match target_type {
-        _ if target.alike => true,
-        TargetType::Own(own) => {
-            own.compiled().has_same_items(there) && datatype.has_same_items(there)
-        }
-        TargetType::Foreign(_) => datatype.has_same_items(there),
+    let is_copied = || -> Result<bool> {
+        Ok(match target_type {
+            _ if target.alike => true,
+            TargetType::Own(own) => {
+                own.compiled().has_same_items(there) && datatype.has_same_items(there)
+            }
+            // Its builder's memory has the items of the target type, which this rank may not.
+            TargetType::Foreign(foreign) => {
+                let here = &parts.process().me().architecture;
+                datatype.has_same_items(there) && foreign.form().has_same_items(here, there)?
+            }
+        })
     };
-    if parts.policy() == Policy::SameLayout && is_copied() {
+    if parts.policy() == Policy::SameLayout && is_copied()? {
         let bytes = |size: i64, count: u64| u64::try_from(size).ok()?.checked_mul(count);
         let here = bytes(datatype.bounds().size, *origin_count);
         let there = bytes(target_type.bounds_on(there)?.size, count);
