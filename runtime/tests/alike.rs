@@ -312,6 +312,52 @@ fn fetches_and_swaps_of_unlike_ranks_are_atomic() {
     });
 }
 
+/// The target is outside of any call until the origin has left its own, and no thread makes
+/// progress for it (MPI-5.0 section 12.3).
+#[test]
+fn a_converted_accumulate_does_not_wait_for_its_target() {
+    let options = Options {
+        architectures: vec![A::X86_64, A::AARCH64],
+        progress: false,
+        ..Options::default()
+    };
+    let has_left = AtomicBool::new(false);
+    run_shared(2, &options, |rank| {
+        let world = rank.world();
+        let mut window = Window::allocate(world, 16, 1, &Info::default()).unwrap();
+        let wide = rank.commit(&Datatype::from(Basic::LongDouble)).unwrap();
+        let long = rank.type_of::<i64>().unwrap();
+        let zero = [0u8; 16];
+        for round in 1..4 {
+            let rounds = [round];
+            window
+                .fence(|epoch| {
+                    if world.rank() == 0 {
+                        // The second one is known to be direct, but comes after the first one.
+                        let data = Origin::typed(&zero[..], 1, &wide);
+                        epoch.accumulate(data, 1, 0, 1, &wide, Op::Replace)?;
+                        epoch.accumulate(&rounds, 1, 0, 1, &long, Op::Replace)?;
+                        has_left.store(true, SeqCst);
+                    } else {
+                        let began = Instant::now();
+                        while !has_left.swap(false, SeqCst) {
+                            assert!(began.elapsed() < Duration::from_secs(60), "round {round}");
+                            std::thread::yield_now();
+                        }
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            if world.rank() == 1 {
+                assert_eq!(window.get::<i64>(0).unwrap(), round);
+            }
+        }
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    })
+    .unwrap();
+}
+
 /// The target is outside of any call, and no thread makes progress for it.
 #[test]
 fn equal_types_need_no_help_of_the_target() {

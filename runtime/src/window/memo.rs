@@ -28,6 +28,9 @@ use crate::types::{TargetType, Type};
 /// The last valid operations of a window, each in the slot of its key.
 pub(super) struct Memo {
     uses: Uses,
+    /// Whether accumulates on targets that this rank reaches directly may be in flight. Then it has
+    /// none for attempts, which don't look for what is in flight.
+    orders_accumulates: Cell<bool>,
     /// By the type: the puts and gets of elements of the target type itself that are copied.
     copied: Table<u64, Run>,
     /// By the action and the type: the accumulates of elements of the target type itself.
@@ -77,6 +80,13 @@ impl<K: Copy + PartialEq, V: Copy> Table<K, V> {
 
     fn set(&self, slot: usize, key: K, value: V) {
         self.0[slot % SLOTS].set((key, value));
+    }
+
+    /// Forgets all values: the slots have a key that nothing has.
+    fn clear(&self, key: K) {
+        for slot in &self.0 {
+            slot.set((key, slot.get().1));
+        }
     }
 }
 
@@ -188,6 +198,7 @@ impl Memo {
         let letter = Letter { action, class, datatype: NO_TYPE, count: 0 };
         Memo {
             uses,
+            orders_accumulates: Cell::new(false),
             copied: Table::new(NO_TYPE, Run::default()),
             combined: Table::new((action, NO_TYPE), Default::default()),
             swapped: Table::new(NO_TYPE, Swap::default()),
@@ -277,9 +288,27 @@ impl Memo {
         }
     }
 
+    /// Whether accumulates on targets that this rank reaches directly may be in flight.
+    #[inline]
+    pub(super) fn orders_accumulates(&self) -> bool {
+        self.orders_accumulates.get()
+    }
+
+    /// An accumulate on a target that this rank reaches directly goes by message. From now on all
+    /// later ones ask whether it is in flight, so attempts make none.
+    pub(super) fn order_accumulates(&self) {
+        if !self.orders_accumulates.replace(true) {
+            self.combined.clear((Action::Put, NO_TYPE));
+            self.swapped.clear(NO_TYPE);
+        }
+    }
+
     /// Keeps a direct operation on elements of the target type itself for attempts.
     fn keep_for_attempts(&self, key: &Key, means: &Means) {
         let Key { action, datatype, .. } = *key;
+        if self.orders_accumulates() && !action.moves() {
+            return;
+        }
         match *means {
             Means::Copy(run) if run.first == 0 => self.copied.set(datatype as usize, datatype, run),
             Means::Combine(run, reduction) if run.first == 0 => {

@@ -72,13 +72,13 @@ fn carry_out(
     ways: &mut Ways,
 ) -> Result<Option<Progress>> {
     let Route::Direct = checked.target.route else { return Ok(None) };
-    // By message where an accumulate goes to an attachment while an earlier one may be in flight by
-    // message, since they stay in order.
+    // By message where an earlier accumulate may be in flight by message, since they stay in order.
     if must_wait(parts, checked.target, checked.action) {
         return Ok(None);
     }
     if !checked.is_copied() {
-        // Accumulates that are converted are checked each time: see `message::in_order`.
+        // Accumulates that are converted are checked each time, so that the memo learns when they
+        // have to be in order.
         if checked.action.moves() {
             ways.note(parts, checked);
         }
@@ -98,15 +98,18 @@ fn carry_out(
     Ok(Some(Progress::Done))
 }
 
-/// Whether an accumulate would overtake one that is in flight. In a window without attachments
-/// none is: accumulates on a directly reached target are direct, or have ended with their call.
+/// Whether an accumulate would overtake one that is in flight. Most windows never have one in
+/// flight to a target that this rank reaches directly: it takes attachments, or a type that is
+/// converted.
 fn must_wait(parts: &Parts, target: &Target, action: Action) -> bool {
     let overtakes = || {
         let flight = parts.flight();
         flight.is_shipped() && flight.outstanding(target.peer) > 0
     };
     let accumulates = !action.moves();
-    accumulates && parts.memory().attachments().is_some() && overtakes()
+    let may_overtake =
+        || parts.memo().orders_accumulates() || parts.memory().attachments().is_some();
+    accumulates && may_overtake() && overtakes()
 }
 
 /// Carries out an operation on memory that was reached, and notes how.

@@ -9,7 +9,7 @@ use shipable::{Architecture, Leaf};
 
 use super::{Again, Path, Progress, Waiter, Ways};
 use crate::check::alignment::Placed;
-use crate::engine::{BY_NUMBER, Fetch, Measures, Outgoing, Purpose, Source, State, Ticket};
+use crate::engine::{BY_NUMBER, Fetch, Measures, Outgoing, Purpose, Source, Ticket};
 use crate::error::{Result, conversion};
 use crate::flavor::Flavor;
 use crate::job::Topic;
@@ -23,7 +23,7 @@ use crate::window::near::Sides;
 use crate::window::operation::{Checked, Operand, Operation};
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
-use crate::window::waiting::{await_room, await_target};
+use crate::window::waiting::await_room;
 use crate::wire::{Header, Kind};
 
 /// An answer of at most this many bytes comes in one frame: no link has a shorter limit.
@@ -137,19 +137,11 @@ fn carry_out(
     };
     engine.send(target.peer, Outgoing::new(header, source, purpose));
     drop(engine);
-    in_order(parts, target, action)?;
-    Ok(Some(Progress::Started))
-}
-
-/// An accumulate that is converted ends with its call, if others on the same target are direct: the
-/// next one might overtake it, since an attempt doesn't look for what is in flight.
-fn in_order(parts: &Parts, target: &Target, action: Action) -> Result<()> {
-    let is_mixed = target.route == Route::Direct && !target.alike;
-    if !is_mixed || action.moves() {
-        return Ok(());
+    if target.route == Route::Direct && !action.moves() {
+        // A direct one on the same target must not overtake it.
+        parts.memo().order_accumulates();
     }
-    let is_done = |_: &State| (parts.flight().outstanding(target.peer) == 0).then_some(());
-    await_target(parts, action.activity(), target, || target.peer, is_done)
+    Ok(Some(Progress::Started))
 }
 
 /// The operands of an operation, as the outbox sends them, and their length in bytes.
