@@ -283,30 +283,34 @@ fn a_direct_accumulate_does_not_overtake_a_converted_one() {
     });
 }
 
-/// Counters that ranks of two kinds raise at the same time lose no count: direct operations, those
-/// by message, and the owner's are atomic together.
+/// Ranks of three kinds add to two counters at the same time, and take a ticket from each: direct
+/// operations, those by message, and the owner's are atomic together.
 #[test]
 fn fetches_and_swaps_of_unlike_ranks_are_atomic() {
-    const ROUNDS: i64 = 200;
+    const ROUNDS: usize = 60;
     on(&[A::X86_64, A::AARCH64, A::LOONGARCH64], |rank| {
         let world = rank.world();
         let window = Window::allocate(world, 16, 8, &Info::default()).unwrap();
-        let mut sum = 0;
+        let mut tickets = [Vec::new(), Vec::new()];
         window
             .lock_all(|epoch| {
-                for _ in 0..ROUNDS {
-                    epoch.flush(0, |epoch| {
-                        sum += 1;
-                        epoch.accumulate(&[1i64], 0, 0, 1, &rank.type_of::<i64>()?, Op::Sum)
-                    })?;
+                let mut seen = 0i64;
+                while tickets.iter().any(|tickets| tickets.len() < ROUNDS) {
+                    let fetched = epoch.fetch_and_op(1i64, 0, 0, Op::Sum)?.wait()?;
+                    tickets[0].extend((tickets[0].len() < ROUNDS).then_some(fetched));
+                    // Another rank may have swapped meanwhile: then the next swap knows its value.
+                    let found = epoch.compare_and_swap(seen + 1, seen, 0, 1)?.wait()?;
+                    let swapped = found == seen;
+                    tickets[1].extend((swapped && tickets[1].len() < ROUNDS).then_some(found));
+                    seen = if swapped { seen + 1 } else { found };
                 }
                 Ok(())
             })
             .unwrap();
-        assert_eq!(sum, ROUNDS);
-        world.barrier().unwrap();
-        if world.rank() == 0 {
-            assert_eq!(window.local().get::<i64>(0).unwrap(), ROUNDS * i64::from(world.size()));
+        for tickets in tickets {
+            let mut all = world.allgather(&tickets[..]).unwrap();
+            all.sort_unstable();
+            assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "two ranks have one ticket");
         }
         window.free().unwrap();
     });
