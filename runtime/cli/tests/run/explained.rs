@@ -72,6 +72,19 @@ fn each_path_is_explained_once() {
     assert!(count("not copy by the system: the system only copies") >= 1, "{}", finished.stderr);
 }
 
+/// A slice has the machine's representation, which is that of no rank here.
+#[test]
+fn conversions_of_an_emulated_rank_are_explained() {
+    let finished = run_explained(&["-n", "2", "--arch", "s390x,s390x", "--explain"]);
+    assert_eq!(finished.status, 0, "{}", finished.stderr);
+    if std::env::var_os(env::ADVERSARY).is_some() {
+        return;
+    }
+    let why = "not direct: the target represents data of this rank's side otherwise";
+    assert!(finished.stderr.contains(why), "{}", finished.stderr);
+    assert!(!finished.stderr.contains("not direct: it was ready later"), "{}", finished.stderr);
+}
+
 #[test]
 fn nothing_is_explained_unless_asked_for() {
     let finished = run_explained(&["-n", "2"]);

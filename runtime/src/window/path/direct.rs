@@ -40,16 +40,21 @@ fn misfit(
     let is_private = target.class_at(operation.call.at).is_private();
     match target.route {
         Route::Direct if is_private => Some("the attached memory isn't of MPI_Alloc_mem"),
-        Route::Direct if must_wait(parts, target, operation.call.action) => {
-            Some("an earlier accumulate is on its way by message")
-        }
-        Route::Direct if !is_equal(target, operation) => {
-            Some("the target represents data of this type otherwise")
-        }
-        Route::Direct => None,
+        Route::Direct => converts(parts, target, operation).or_else(|| {
+            // Attachments are mapped one by one.
+            let is_mapped = parts.memory().reach(target, (0, 0)).is_ok();
+            match must_wait(parts, target, operation.call.action) {
+                _ if !is_mapped => Some("this rank can't map the target's memory"),
+                true => Some("an earlier accumulate is on its way by message"),
+                false => None,
+            }
+        }),
         _ if process.routes() == Routes::Message => Some("only messages are allowed in this job"),
         _ if target.architecture.order() != here.architecture.order() => {
             Some("the target has the other byte order")
+        }
+        Route::Message if parts.memory().attachments().is_some() && emulates(parts, target) => {
+            Some("a rank that emulates another architecture attaches memory without real addresses")
         }
         Route::Rdma => Some("the target is on another host"),
         Route::Peer => Some("the memory isn't of MPI_Alloc_mem or MPI_Win_allocate"),
@@ -57,12 +62,36 @@ fn misfit(
     }
 }
 
-/// Whether the target type has the same bytes at the target as here.
-pub(super) fn is_equal(target: &Target, operation: &Operation<'_>) -> bool {
-    match operation.call.target_type {
-        TargetType::Own(own) => target.alike || own.compiled().is_equal_on(&target.architecture),
-        TargetType::Foreign(_) => true,
+/// Why an operation isn't copied but converted; `None` if it is copied. It asks what
+/// [`Checked::is_copied`] asks.
+pub(super) fn converts(
+    parts: &Parts,
+    target: &Target,
+    operation: &Operation<'_>,
+) -> Option<&'static str> {
+    let (process, there) = (parts.process(), &target.architecture);
+    if target.alike {
+        return None;
     }
+    if let TargetType::Own(own) = operation.call.target_type {
+        if !own.compiled().is_equal_on(there) {
+            return Some("the target represents data of this type otherwise");
+        }
+    }
+    let Sides { origin, result, .. } = &operation.sides;
+    let origin = origin.as_ref().filter(|_| !operation.call.action.is_atomic_get());
+    let is_converted = |side: &Side<'_>| {
+        let checked = side.what.check(process, side.span);
+        checked.is_ok_and(|checked| !checked.datatype.has_same_items(there))
+    };
+    let mut near = origin.into_iter().chain(result);
+    near.any(is_converted).then_some("the target represents data of this rank's side otherwise")
+}
+
+/// Whether this rank or a target emulates another architecture than the machine's.
+fn emulates(parts: &Parts, target: &Target) -> bool {
+    let of_target = parts.process().engine().state().representation(target.peer);
+    parts.process().me().emulated || of_target.is_some_and(|(_, emulated)| emulated)
 }
 
 /// Carries out an operation all of whose bytes this rank reaches.

@@ -28,7 +28,7 @@
 
 use longshore_transport::Access;
 
-use super::direct::is_equal;
+use super::direct::converts;
 use super::{Again, Path, Progress, Waiter, Ways};
 use crate::error::Result;
 use crate::job::Activity;
@@ -66,8 +66,8 @@ fn misfit(
     if len < LONG {
         return Some("it is shorter than 4 KiB");
     }
-    if !is_equal(target, operation) {
-        return Some("the target represents data of this type otherwise");
+    if let Some(why) = converts(parts, target, operation) {
+        return Some(why);
     }
     match answers(parts.process(), target.peer) {
         true => Some("the target is in a call, where it takes messages sooner"),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use longshore_transport::{Access, Rdma, Refused, RemoteMemory, Transfer};
 use shipable::{Partial, Program};
 
-use super::direct::is_equal;
+use super::direct::converts;
 use super::{Again, Path, Progress, Waiter, Ways, message};
 use crate::error::{ErrorKind, Result, conversion};
 use crate::job::Activity;
@@ -78,15 +78,20 @@ fn pieces(runs: &[(i64, u64)], base: i64, bytes: u64, stretches: usize) -> Optio
 /// The path.
 pub(super) const PATH: Path = Path { name: "remote access", misfit, carry_out, again };
 
-fn misfit(_: &Parts, target: &Target, operation: &Operation<'_>, len: u64) -> Option<&'static str> {
+fn misfit(
+    parts: &Parts,
+    target: &Target,
+    operation: &Operation<'_>,
+    len: u64,
+) -> Option<&'static str> {
+    let converts = || converts(parts, target, operation);
     match target.route {
         Route::Rdma if !operation.call.action.moves() => Some("the network only reads and writes"),
         Route::Rdma if operation.call.notify.is_some() => Some("it notifies the target"),
-        Route::Rdma if !is_equal(target, operation) => {
-            Some("the target represents data of this type otherwise")
-        }
-        Route::Rdma if len < DENSE => Some("it is shorter than 64 KiB, and others are in flight"),
-        Route::Rdma => Some("its runs are short on average"),
+        Route::Rdma => Some(converts().unwrap_or(match len < DENSE {
+            true => "it is shorter than 64 KiB, and others are in flight",
+            false => "its runs are short on average",
+        })),
         _ => Some("the memory isn't registered memory of another host"),
     }
 }
