@@ -163,12 +163,14 @@ impl Outbound {
                 let message = &message[..len];
                 match self.state.hear(message, key).map_err(Broken::Protocol)? {
                     protocol::Heard::Answered(peer, seal) => {
-                        if let (Connecting::Greeting(greeting), Some(b)) =
+                        let (Connecting::Greeting(greeting), Some(b)) =
                             (before, message.first_chunk::<NONCE>())
-                        {
-                            let agreed = self.protection.agree(End::Connecting, key, &greeting, b);
-                            agreed.map_err(Broken::Protocol)?;
-                        }
+                        else {
+                            let what = "an answer to no greeting, or one without a nonce";
+                            return Err(Broken::Protocol(what.to_owned()));
+                        };
+                        let agreed = self.protection.agree(End::Connecting, key, &greeting, b);
+                        agreed.map_err(Broken::Protocol)?;
                         self.endpoint.write(SECOND, 0, &seal);
                         self.endpoint.post_receive(RECEIVE)?;
                         self.say(SECOND, SEAL)?;

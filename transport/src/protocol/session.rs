@@ -77,6 +77,8 @@ pub enum Protection {
     Agreeing(Agreement),
     /// Encryption.
     Encrypted(Box<Session>),
+    /// No keys were agreed on: no message is sent or opened.
+    Failed,
 }
 
 impl fmt::Debug for Protection {
@@ -85,6 +87,7 @@ impl fmt::Debug for Protection {
             Protection::Plain => "Plain",
             Protection::Agreeing(_) => "Agreeing(..)",
             Protection::Encrypted(_) => "Encrypted(..)",
+            Protection::Failed => "Failed",
         })
     }
 }
@@ -125,10 +128,11 @@ impl Protection {
     }
 
     /// Makes the keys, once the challenge has proved `greeting` and the accepting rank's nonce `b`.
-    /// Without encryption, does nothing.
+    /// Without encryption, does nothing. After an error the connection has no keys, and must be
+    /// closed.
     ///
     /// # Errors
-    /// The other end's nonce is no public key.
+    /// The other end's nonce is no public key, or the ends have agreed before.
     pub fn agree(
         &mut self,
         end: End,
@@ -136,12 +140,16 @@ impl Protection {
         greeting: &Greeting,
         b: &Nonce,
     ) -> Result<(), String> {
-        *self = match std::mem::replace(self, Protection::Plain) {
+        // Whatever fails, the connection never becomes a plain one.
+        *self = match std::mem::replace(self, Protection::Failed) {
+            Protection::Plain => Protection::Plain,
             Protection::Agreeing(own) => {
                 let session = Session::new(end, own, key, greeting, b)?;
                 Protection::Encrypted(Box::new(session))
             }
-            other => other,
+            Protection::Encrypted(_) | Protection::Failed => {
+                return Err("the ends agree on keys once".to_owned());
+            }
         };
         Ok(())
     }
@@ -161,6 +169,7 @@ impl Protection {
         match self {
             Protection::Plain => len,
             Protection::Agreeing(_) => panic!("a message before the keys are known"),
+            Protection::Failed => panic!("a message without keys"),
             Protection::Encrypted(session) => {
                 session.sent.seal(&mut room[..len + TAG]);
                 len + TAG
@@ -177,6 +186,7 @@ impl Protection {
         match self {
             Protection::Plain => Ok(message.len()),
             Protection::Agreeing(_) => Err("a message before the keys are known".to_owned()),
+            Protection::Failed => Err("a message without keys".to_owned()),
             Protection::Encrypted(session) => session.received.open(message),
         }
     }
@@ -401,5 +411,33 @@ mod tests {
         // A point of small order, with which every private key has the same shared secret.
         let agreed = connecting.agree(End::Connecting, &Key::new(b""), &greeting, &[0; 32]);
         assert!(agreed.unwrap_err().contains("no public key"));
+    }
+
+    #[test]
+    fn no_message_passes_after_a_failed_agreement() {
+        let key = Key::new(&[7; 32]);
+        let (mut connecting, a) = Protection::encrypted().unwrap();
+        let greeting = Greeting::encrypted(3, 5, a);
+        connecting.agree(End::Connecting, &key, &greeting, &[0; 32]).unwrap_err();
+        assert_eq!(connecting.overhead(), TAG);
+        assert!(opened(&mut connecting, b"plain".to_vec()).is_err());
+        // Another attempt doesn't make keys either.
+        let (_, b) = Protection::encrypted().unwrap();
+        connecting.agree(End::Connecting, &key, &greeting, &b).unwrap_err();
+        assert!(opened(&mut connecting, b"plain".to_vec()).is_err());
+        // Nor does a second one for a connection that has keys.
+        let [mut left, _] = pair();
+        left.agree(End::Connecting, &key, &greeting, &b).unwrap_err();
+        assert!(opened(&mut left, b"plain".to_vec()).is_err());
+    }
+
+    #[test]
+    #[should_panic(expected = "a message without keys")]
+    fn no_message_is_sent_after_a_failed_agreement() {
+        let (mut connecting, a) = Protection::encrypted().unwrap();
+        let greeting = Greeting::encrypted(3, 5, a);
+        let agreed = connecting.agree(End::Connecting, &Key::new(b""), &greeting, &[0; 32]);
+        assert!(agreed.is_err());
+        sealed(&mut connecting, b"plain");
     }
 }
