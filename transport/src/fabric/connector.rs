@@ -200,7 +200,7 @@ impl Connector {
             Err(why) => {
                 self.lose(peer, &why, peers);
                 if let (Broken::Protocol(what), true) = (&why, peers.encrypts) {
-                    return Some(peers.broken(peer, what));
+                    return Some(peers.report_broken(peer, what));
                 }
             }
         }

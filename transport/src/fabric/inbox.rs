@@ -171,7 +171,7 @@ impl Inbox {
         };
         if let Broken::Protocol(what) = why {
             let error = match peers.encrypts {
-                true => peers.broken(peer, what),
+                true => peers.report_broken(peer, what),
                 false => LinkError::Corrupt { peer, what: what.clone() },
             };
             self.report(error);

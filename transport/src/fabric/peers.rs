@@ -47,6 +47,9 @@ struct PeerState {
     has_parted: bool,
     /// Whether this rank treats the peer as dead: no connection goes to it, or comes from it.
     is_given_up: bool,
+    /// Whether the rank was told that a connection with the peer is broken. The ends of both of
+    /// their connections follow from it, and are no news.
+    is_reported: bool,
 }
 
 impl Peers {
@@ -61,9 +64,19 @@ impl Peers {
         Peers { rank, segment, all, silent: HashMap::new(), host, addresses, encrypts }
     }
 
+    /// The only report of an encrypted connection over which something came that is none of the
+    /// peer's messages.
+    pub(super) fn report_broken(&mut self, peer: u32, what: &str) -> LinkError {
+        self.all[peer as usize].is_reported = true;
+        if let Some(silence) = self.silent.get_mut(&peer) {
+            silence.report = None;
+        }
+        self.broken(peer, what)
+    }
+
     /// The error of an encrypted connection with a peer that has ended otherwise than by a
     /// farewell. It names both hosts, between which someone may change what travels.
-    pub(super) fn broken(&self, peer: u32, why: &str) -> LinkError {
+    fn broken(&self, peer: u32, why: &str) -> LinkError {
         let host = self.addresses[peer as usize].map(|address| address.ip());
         let host = host.map_or_else(|| "an unknown host".to_owned(), |host| format!("host {host}"));
         let (own, rank) = (self.host, self.rank);
@@ -163,6 +176,7 @@ impl Peers {
     fn end(&mut self, peer: u32, why: &Broken, report: Option<LinkError>) {
         if !self.is_gone(peer) {
             tracing::debug!(rank = self.rank, peer, %why, "a connection ended");
+            let report = report.filter(|_| !self.all[peer as usize].is_reported);
             let silence = self.silence(peer);
             silence.report = silence.report.take().or(report);
         }

@@ -199,6 +199,13 @@ fn an_altered_byte_ends_the_connection_and_never_arrives() {
             let _ = left.receive();
             left.peers.segment.rank_state(1).is_gone().then_some(())
         });
+        // Its end, which follows, is no second report.
+        wait(|| {
+            let _ = left.receive();
+            assert!(right.receive().unwrap().is_none());
+            right.peers.segment.rank_state(0).is_gone().then_some(())
+        });
+        assert!(right.receive().unwrap().is_none());
     }
 }
 
