@@ -50,13 +50,14 @@ pub enum LinkError {
         /// The violation that was found.
         what: String,
     },
-    /// An encrypted connection with a peer has ended, perhaps because a third party changed what
-    /// travelled: the text names both hosts.
+    /// No connection with a peer could be made, in any job. Or an encrypted connection with it has
+    /// ended, perhaps because a third party changed what travelled. The text says which, and names
+    /// both hosts.
     #[error("{why}")]
     Connection {
         /// The peer.
         peer: u32,
-        /// The connection, and what was found.
+        /// The two ends, and what was found.
         why: String,
     },
     /// The link's shared memory failed.

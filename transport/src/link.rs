@@ -69,8 +69,9 @@ pub trait Link: Send {
     /// Frames that a peer sent before it died still arrive.
     ///
     /// # Errors
-    /// [`LinkError::Corrupt`] when a peer broke the protocol, and [`LinkError::Connection`] when an
-    /// encrypted connection has ended; the peer's later frames are ignored.
+    /// [`LinkError::Corrupt`] when a peer broke the protocol, and [`LinkError::Connection`] when no
+    /// connection with a peer could be made, or when an encrypted one has ended; the peer's later
+    /// frames are ignored.
     /// [`LinkError::Memory`] or [`LinkError::Fabric`] when the link itself has failed for good.
     /// After that, every call without a frame to return repeats the error.
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError>;
