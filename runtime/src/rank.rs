@@ -64,8 +64,10 @@ pub enum Matching {
     /// Data of equal type signatures, as MPI asks.
     #[default]
     Signatures,
-    /// Data of equal length in bytes too, between ranks of one representation that both ask for
-    /// it. Programs in C send MPI_LONG and receive MPI_INT64_T, or MPI_BYTE.
+    /// Data of equal length in bytes too, between ranks that both ask for it. Programs in C send
+    /// MPI_LONG and receive MPI_INT64_T, or MPI_BYTE. In messages between two representations, both
+    /// types must have the same bytes at both ranks. Collective calls match so only if all ranks
+    /// have one representation.
     ///
     /// They also give hints and asserts that turn out false, which other libraries ignore. With
     /// this value, such a call works as if the promise hadn't been given, and only `--check`
@@ -495,7 +497,7 @@ impl Rank {
         self.process.engine().tap().sent
     }
 
-    /// Allocates memory over which windows can be created that like ranks of this host access
+    /// Allocates memory over which windows can be created that related ranks of this host access
     /// directly, as MPI_Alloc_mem does (MPI-5.0 section 10.2). It is given back when it is dropped.
     ///
     /// ```

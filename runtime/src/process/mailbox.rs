@@ -1,4 +1,4 @@
-//! Asking like ranks of this host by their mailboxes.
+//! Asking related ranks of this host by their mailboxes.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -54,7 +54,7 @@ impl Process {
         }
     }
 
-    /// Asks a like rank of this host, by its mailbox, to carry out an operation. `data` are its
+    /// Asks a related rank of this host, by its mailbox, to carry out an operation. `data` are its
     /// operands, `header.length` bytes. Returns the `fetched` bytes of the answer; `None`, and
     /// nothing has been done, if the operation has to go by a frame.
     #[inline(always)]

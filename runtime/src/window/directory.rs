@@ -1,4 +1,4 @@
-//! The directory of a dynamic window: a table of each rank, by which like ranks access its
+//! The directory of a dynamic window: a table of each rank, by which related ranks access its
 //! attachments directly, or by copies of the system. It is in the segment.
 //!
 //! ```text

@@ -268,8 +268,8 @@ impl Memo {
         }
     }
 
-    /// Keeps how a valid operation is carried out. `is_everywhere` tells whether it is carried out
-    /// so on each target that this rank reaches directly, as an attempt takes for granted.
+    /// Keeps how a valid operation is carried out. Attempts learn of it if it `is_everywhere`: if
+    /// each target that this rank reaches directly has it carried out so.
     pub(super) fn keep(&self, key: Key, means: Means, is_everywhere: bool) {
         let counted = matches!(
             means,

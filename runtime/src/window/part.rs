@@ -39,7 +39,7 @@ impl Part {
         Ok(Part { offset: range.offset + lead, len })
     }
 
-    /// Moves memory to a part of its own, where like ranks access it directly, if there is room.
+    /// Moves memory to a part of its own, where related ranks access it directly, if there is room.
     /// The program doesn't notice: only the window can reach the memory until it gives it back.
     pub(super) fn enclose(
         segment: &Segment,

@@ -30,8 +30,8 @@ pub enum Difference {
         /// The extent in bytes in the memory of the second architecture.
         there: i64,
     },
-    /// The displacements in bytes aren't those of C's rule, so nobody knows those of the second
-    /// architecture, where a basic type has another size or alignment.
+    /// The displacements in bytes aren't those of C's rule, so those of the second architecture are
+    /// unknown: a basic type has another size or alignment there.
     Unknown {
         /// The basic type.
         leaf: Leaf,

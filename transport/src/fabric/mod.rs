@@ -25,8 +25,8 @@
 //! without a farewell, and the launcher doesn't report the peer's end within a second, the peer
 //! counts as lost.
 //!
-//! **Memory.** Ranks of like architecture access each other's memory through a separate endpoint,
-//! in `rma`, which carries nothing else.
+//! **Memory.** Ranks of equal byte order and 64-bit words access each other's memory through a
+//! separate endpoint, in `rma`, which carries nothing else.
 //!
 //! **Encryption.** If the job asks for it, each message is encrypted where it was written, right
 //! before it is sent, and decrypted where it was received (see [`crate::protocol::session`]). The

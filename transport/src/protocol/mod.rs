@@ -14,8 +14,8 @@
 //! ```
 //!
 //! The request travels with the connection request of libfabric. Greeting, answer and seal are the
-//! mutual [challenge]. A farewell tells the other end that nothing more follows, and why. In a job
-//! that asks for it, all messages after the challenge are [encrypted](session).
+//! mutual [challenge]. A farewell says to the other end that nothing more follows, and why. In a
+//! job that asks for it, all messages after the challenge are [encrypted](session).
 
 pub mod challenge;
 pub mod frame;

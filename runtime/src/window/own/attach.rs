@@ -53,7 +53,7 @@ impl OwnMemory {
     }
 
     /// Attaches memory. If only the window has a way to it, its bytes move into the segment, where
-    /// like ranks reach them. Memory that the program points to stays where it is. Returns the
+    /// related ranks reach them. Memory that the program points to stays where it is. Returns the
     /// attachment's number and its address.
     pub(in crate::window) fn attach(
         &self,
