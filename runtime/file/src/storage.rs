@@ -3,11 +3,10 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 
 use longshore::Local;
-use nix::fcntl::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, fallocate};
 
 use crate::amode::Amode;
 use crate::error::{Error, Result};
@@ -62,7 +61,7 @@ impl Storage {
     fn checked(file: File, path: &str) -> Result<Storage> {
         let failed = |error| system("open", path, error);
         if file.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(io::Error::from_raw_os_error(nix::libc::EISDIR)));
+            return Err(failed(nix::errno::Errno::EISDIR.into()));
         }
         Ok(Storage { file, path: path.to_owned() })
     }
@@ -92,17 +91,15 @@ impl Storage {
 
     /// Gets room for the first `size` bytes. The file becomes as long, unless it is longer.
     pub fn preallocate(&self, size: u64) -> Result<()> {
-        let length = i64::try_from(size).map_err(|_| {
-            self.failed("get room for", io::Error::from_raw_os_error(nix::libc::EFBIG))
-        })?;
-        if length == 0 {
+        if size == 0 {
             return Ok(());
         }
-        match fallocate(self.file.as_fd(), FallocateFlags::empty(), 0, length) {
+        // The system's lengths have 64 bits on all machines.
+        match fallocate(&self.file, FallocateFlags::empty(), 0, size) {
             Ok(()) => Ok(()),
             // The file system has no such call. Its files get their room when they are written.
-            Err(nix::errno::Errno::EOPNOTSUPP) if self.size()? < size => self.set_size(size),
-            Err(nix::errno::Errno::EOPNOTSUPP) => Ok(()),
+            Err(rustix::io::Errno::OPNOTSUPP) if self.size()? < size => self.set_size(size),
+            Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
             Err(error) => Err(self.failed("get room for", error.into())),
         }
     }
