@@ -167,13 +167,18 @@ impl File {
         storage::delete(path)
     }
 
-    /// Refuses a close that would leave an access under way (MPI-5.0 section 14.2.2). An interface
-    /// whose files outlive a refused close calls it first.
+    /// Refuses a close that would leave an access of any rank under way (MPI-5.0 section 14.2.2).
+    /// Collective. An interface whose files outlive a refused close calls it first.
     ///
     /// # Errors
-    /// REQUEST for accesses with requests that aren't complete. IO for a split collective call that
-    /// hasn't ended.
+    /// At all ranks, the first rank's error of these: REQUEST for accesses with requests that
+    /// aren't complete. IO for a split collective call that hasn't ended.
     pub fn may_close(&self) -> Result<()> {
+        agree(&self.comm, self.check_idle())
+    }
+
+    /// Refuses a call as long as an access of this rank is under way.
+    fn check_idle(&self) -> Result<()> {
         if let Some(split) = &self.core.state().split {
             let problem = format!(
                 "the split collective call {0}_begin has no end yet: call {0}_end first",
@@ -200,7 +205,7 @@ impl File {
     /// of [`delete`](File::delete).
     #[doc(alias = "MPI_File_close")]
     pub fn close(self) -> Result<()> {
-        let checked = self.may_close();
+        let checked = self.check_idle();
         let File { comm, core, pointer, lanes, stage, .. } = self;
         // The threads end with their last access.
         drop(lanes);
@@ -287,14 +292,14 @@ impl File {
     /// seen (MPI-5.0 section 14.6.1). Collective.
     ///
     /// # Errors
-    /// IO, NO_SPACE or QUOTA if the system reports it.
+    /// At all ranks: those of [`may_close`](File::may_close). IO, NO_SPACE or QUOTA if the system
+    /// reports it.
     #[doc(alias = "MPI_File_sync")]
     pub fn sync(&self) -> Result<()> {
-        self.may_close()?;
-        let synced = match self.core.amode.may_write() {
+        let synced = self.check_idle().and_then(|()| match self.core.amode.may_write() {
             true => self.core.storage.sync(),
             false => Ok(()),
-        };
+        });
         agree(&self.comm, synced)
     }
 
@@ -394,7 +399,7 @@ impl File {
         filetype: &Type,
         datarep: &str,
     ) -> Result<View> {
-        self.may_close()?;
+        self.check_idle()?;
         let is_sequential = self.core.amode.contains(Amode::SEQUENTIAL);
         let disp = match disp {
             Some(disp) if !is_sequential => disp,
