@@ -329,7 +329,11 @@ impl File {
     }
 
     /// Carries out a split collective call. Its end returns the outcome.
-    fn begin(&self, call: &'static str, access: impl FnOnce() -> Result<Status>) -> Result<()> {
+    pub(crate) fn begin(
+        &self,
+        call: &'static str,
+        access: impl FnOnce() -> Result<Status>,
+    ) -> Result<()> {
         if let Some(split) = &self.core.state().split {
             let problem = format!(
                 "{call}_begin follows {0}_begin, whose end hasn't been called: a file has one split \

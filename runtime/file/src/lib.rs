@@ -7,7 +7,7 @@
 //! the file. [`File`] has a first example.
 //!
 //! ```text
-//!   File                               access, nonblocking, ordered, collective: the calls
+//!   File                               access, nonblocking, ordered, collective, refusal: the calls
 //!    │
 //!    ├── access, nonblocking, ordered  transfer    an access that has been checked
 //!    ├── collective                    staged      by aggregators, whose memory all reach
@@ -41,6 +41,7 @@ mod lanes;
 mod layout;
 mod nonblocking;
 mod ordered;
+mod refusal;
 mod runs;
 mod shared;
 mod staged;

@@ -118,15 +118,15 @@ impl File {
     /// allows no seek either.
     #[doc(alias = "MPI_File_seek_shared")]
     pub fn seek_shared(&self, offset: i64, whence: Whence) -> Result<()> {
+        agree(&self.comm, self.may_seek("seek_shared"))?;
         same(&self.comm, "offsets", offset)?;
         same(&self.comm, "references of the offset", whence as i64)?;
-        let sought = self.may_seek("seek_shared").and_then(|()| match self.comm.rank() {
-            0 => {
-                let to = self.sought(offset, whence, || self.pointer.get())?;
-                self.pointer.set(to)
-            }
+        let sought = match self.comm.rank() {
+            0 => self
+                .sought(offset, whence, || self.pointer.get())
+                .and_then(|to| self.pointer.set(to)),
             _ => Ok(()),
-        });
+        };
         agree(&self.comm, sought)?;
         Ok(self.comm.barrier()?)
     }

@@ -1,11 +1,11 @@
 //! Reading and writing (MPI-5.0 section 14.4).
 
-use longshore::{Destination, Given, Origin, Pointed};
-use longshore_file::{File as Inner, Request as Access, Status as Moved};
+use longshore::{Class, Destination, Given, Origin, Pointed};
+use longshore_file::{Error, File as Inner, Request as Access, Status as Moved};
 
 use crate::datatype::Type;
 use crate::edge::arg::{Buffer, Room};
-use crate::edge::fault::{Raiser, Result};
+use crate::edge::fault::{Fault, Raiser, Result};
 use crate::edge::handle::{Handle, find};
 use crate::edge::status::Status;
 use crate::file::File;
@@ -33,36 +33,76 @@ fn start(
     request::made(Operation::File(Box::new(access)), Raiser::File(handle), None)
 }
 
+/// The error of a fault, for the other ranks of a collective call.
+pub fn error_of(fault: &Fault) -> Error {
+    let class = u8::try_from(fault.code()).ok().and_then(Class::from_wire);
+    let problem = fault.message().unwrap_or("a call of the program has failed").to_owned();
+    Error::Argument { class: class.unwrap_or(Class::Other), problem }
+}
+
 impl File {
     /// Carries out a call that writes elements, after a conversion by the program if the view asks
-    /// for one.
-    fn origin<R>(
+    /// for one. `name` is the call of the crate `longshore-file`.
+    fn origin(
         &self,
-        buf: Buffer,
-        count: i64,
-        handle: Handle,
-        call: impl FnOnce(Origin<'_>) -> Result<R>,
-    ) -> Result<R> {
-        let datatype = find::<Type>(handle)?;
-        match self.conversion() {
+        name: &'static str,
+        (buf, count, handle): (Buffer, i64, Handle),
+        call: impl FnOnce(Origin<'_>) -> Result<Moved>,
+    ) -> Result<Moved> {
+        let mut is_called = false;
+        let call = |data: Origin<'_>| {
+            is_called = true;
+            call(data)
+        };
+        let moved = find::<Type>(handle).and_then(|datatype| match self.conversion() {
             None => call(buf.origin(count, datatype.committed()?)?),
             Some(conversion) => conversion.origin((buf, count, handle, &datatype), call),
-        }
+        });
+        self.ended(name, is_called, moved)
     }
 
     /// Carries out a call that reads elements, before a conversion by the program if the view asks
-    /// for one.
+    /// for one. `name` is the call of the crate `longshore-file`.
     fn destination(
         &self,
-        buf: Buffer,
-        count: i64,
-        handle: Handle,
+        name: &'static str,
+        (buf, count, handle): (Buffer, i64, Handle),
         call: impl FnOnce(Destination<'_>) -> Result<Moved>,
     ) -> Result<Moved> {
-        let datatype = find::<Type>(handle)?;
-        match self.conversion() {
+        let mut is_called = false;
+        let call = |data: Destination<'_>| {
+            is_called = true;
+            call(data)
+        };
+        let moved = find::<Type>(handle).and_then(|datatype| match self.conversion() {
             None => call(buf.destination(count, datatype.committed()?)?),
             Some(conversion) => conversion.destination((buf, count, handle, &datatype), call),
+        });
+        self.ended(name, is_called, moved)
+    }
+
+    /// The outcome of a call. If this rank has found a fault before a collective call, it takes
+    /// part all the same: the others wait for it.
+    fn ended(&self, name: &'static str, is_called: bool, moved: Result<Moved>) -> Result<Moved> {
+        match moved {
+            Err(fault) if !is_called => match self.inner().refuse(name, error_of(&fault)) {
+                // The begin of a split collective call keeps it for the end.
+                Ok(()) => Ok(Moved::default()),
+                Err(_) => Err(fault),
+            },
+            moved => moved,
+        }
+    }
+
+    /// The outcome of the begin of a split collective call, which `has_begun` or not. An error of
+    /// the program's conversion is for the end of the call.
+    fn begun(&self, has_begun: bool, moved: Result<Moved>) -> Result<()> {
+        match moved {
+            Err(fault) if has_begun => {
+                self.inner().fail_split(error_of(&fault));
+                Ok(())
+            }
+            moved => moved.map(drop),
         }
     }
 }
@@ -80,7 +120,8 @@ macro_rules! at_offset {
                 datatype: Handle,
                 status: Room<Status>,
             ) -> Result<()> {
-                let moved = file.$memory(buf, count, datatype, |data| {
+                let name = stringify!($call);
+                let moved = file.$memory(name, (buf, count, datatype), |data| {
                     Ok(file.inner().$call(offset, data)?)
                 })?;
                 put(moved, status);
@@ -100,7 +141,8 @@ macro_rules! at_offset {
                     (buf, count, datatype),
                     |file, data| Ok(file.$begun(offset, data)?),
                     |file| {
-                        file.$memory(buf, count, datatype, |data| {
+                        let name = stringify!($at_once);
+                        file.$memory(name, (buf, count, datatype), |data| {
                             Ok(file.inner().$at_once(offset, data)?)
                         })
                     },
@@ -114,11 +156,13 @@ macro_rules! at_offset {
             count: i64,
             datatype: Handle,
         ) -> Result<()> {
-            let begun = file.$memory(buf, count, datatype, |data| {
+            let (name, mut has_begun) = (stringify!($begin), false);
+            let begun = file.$memory(name, (buf, count, datatype), |data| {
                 file.inner().$begin(offset, data)?;
+                has_begun = true;
                 Ok(file.inner().begun().unwrap_or_default())
             });
-            begun.map(drop)
+            file.begun(has_begun, begun)
         }
     };
 }
@@ -147,8 +191,10 @@ macro_rules! at_pointer {
                 datatype: Handle,
                 status: Room<Status>,
             ) -> Result<()> {
-                let moved =
-                    file.$memory(buf, count, datatype, |data| Ok(file.inner().$call(data)?))?;
+                let name = stringify!($call);
+                let moved = file.$memory(name, (buf, count, datatype), |data| {
+                    Ok(file.inner().$call(data)?)
+                })?;
                 put(moved, status);
                 Ok(())
             }
@@ -165,7 +211,10 @@ macro_rules! at_pointer {
                     (buf, count, datatype),
                     |file, data| Ok(file.$begun(data)?),
                     |file| {
-                        file.$memory(buf, count, datatype, |data| Ok(file.inner().$at_once(data)?))
+                        let name = stringify!($at_once);
+                        file.$memory(name, (buf, count, datatype), |data| {
+                            Ok(file.inner().$at_once(data)?)
+                        })
                     },
                 )
             }
@@ -177,11 +226,13 @@ macro_rules! at_pointer {
                 count: i64,
                 datatype: Handle,
             ) -> Result<()> {
-                let begun = file.$memory(buf, count, datatype, |data| {
+                let (name, mut has_begun) = (stringify!($begin), false);
+                let begun = file.$memory(name, (buf, count, datatype), |data| {
                     file.inner().$begin(data)?;
+                    has_begun = true;
                     Ok(file.inner().begun().unwrap_or_default())
                 });
-                begun.map(drop)
+                file.begun(has_begun, begun)
             }
         )*
     };

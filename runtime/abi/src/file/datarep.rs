@@ -152,11 +152,11 @@ impl Registered {
     }
 
     /// Carries out a call that writes elements, which are converted first.
-    pub fn origin<R>(
+    pub fn origin(
         &self,
         (buffer, count, handle, datatype): (Buffer, i64, Handle, &Type),
-        call: impl FnOnce(Origin<'_>) -> Result<R>,
-    ) -> Result<R> {
+        call: impl FnOnce(Origin<'_>) -> Result<longshore_file::Status>,
+    ) -> Result<longshore_file::Status> {
         let committed = datatype.committed()?;
         self.suits(datatype.datatype())?;
         if self.write.is_null() || count < 0 {

@@ -26,6 +26,7 @@ use crate::edge::constants::{
 use crate::edge::fault::{Fault, Result};
 use crate::edge::handle::{Handle, Kind, Object, find, insert, remove};
 use crate::edge::lock::lock;
+use crate::file::access::error_of;
 use crate::file::datarep::Registered;
 use crate::objects::errhandler::Errhandler;
 use crate::objects::info::{Info, Pairs};
@@ -163,6 +164,23 @@ pub fn file_get_type_extent(file: &File, datatype: &Type) -> Result<i64> {
 /// MPI_DISPLACEMENT_CURRENT.
 const CURRENT: i64 = -1;
 
+/// Takes part in a collective call for which this rank has a fault, and returns that.
+fn refused(file: &File, call: &'static str, fault: Fault) -> Fault {
+    // The error is this fault, or one of the runtime, which follows from it.
+    let _ = file.inner.refuse(call, error_of(&fault));
+    fault
+}
+
+/// The etype and the filetype of a view, which are committed, and suit its representation.
+fn view_types(handles: [Handle; 2], conversion: Option<&Registered>) -> Result<[Arc<Type>; 2]> {
+    let types = [find::<Type>(handles[0])?, find::<Type>(handles[1])?];
+    for datatype in &types {
+        let committed = datatype.committed()?;
+        conversion.map_or(Ok(()), |conversion| conversion.suits(committed.datatype()))?;
+    }
+    Ok(types)
+}
+
 pub fn file_set_view(
     file: &File,
     disp: i64,
@@ -171,15 +189,12 @@ pub fn file_set_view(
     datarep: &str,
     info: Option<&Info>,
 ) -> Result<()> {
-    let types = [find::<Type>(etype)?, find::<Type>(filetype)?];
+    let conversion = Registered::named(datarep);
+    let types = view_types([etype, filetype], conversion.as_deref());
+    let types = types.map_err(|fault| refused(file, "set_view", fault))?;
     let [etype, filetype] = [types[0].committed()?, types[1].committed()?];
     let disp = Some(disp).filter(|disp| *disp != CURRENT);
     let hints = hints(file.inner.info(), info);
-    let conversion = Registered::named(datarep);
-    if let Some(conversion) = &conversion {
-        conversion.suits(etype.datatype())?;
-        conversion.suits(filetype.datatype())?;
-    }
     let datarep = if conversion.is_some() { "native" } else { datarep };
     file.inner.set_view(disp, etype, filetype, datarep, &hints)?;
     *lock(&file.types) = Some(types);
@@ -220,7 +235,8 @@ pub fn file_seek(file: &File, offset: i64, number: c_int) -> Result<()> {
 }
 
 pub fn file_seek_shared(file: &File, offset: i64, number: c_int) -> Result<()> {
-    Ok(file.inner.seek_shared(offset, whence(number)?)?)
+    let whence = whence(number).map_err(|fault| refused(file, "seek_shared", fault))?;
+    Ok(file.inner.seek_shared(offset, whence)?)
 }
 
 pub fn file_get_position(file: &File) -> Result<i64> {
