@@ -170,6 +170,7 @@ impl File {
         at: At,
         data: Result<Data<'_>>,
     ) -> Result<Status> {
+        let pointer = self.core.state().pointer;
         let prepared = data.and_then(|data| {
             let access = self.prepare(call, at, &data)?;
             let claim = Claim::of(&access)?;
@@ -180,7 +181,11 @@ impl File {
         let all = self.comm.allgather(&mine.numbers())?;
         let claims: Vec<Claim> = all.chunks(Claim::NUMBERS).map(Claim::from).collect();
         let prepared = match claims.iter().any(|claim| claim.failed) {
-            true => agree(&self.comm, prepared),
+            true => {
+                // Nothing is accessed, so a pointer that has moved on goes back.
+                self.core.state().pointer = pointer;
+                agree(&self.comm, prepared)
+            }
             false => prepared,
         };
         let (access, mut data, _) = prepared?;
