@@ -214,6 +214,15 @@ impl Source<'_> {
         self.elements.span.bytes_at(start, len)
     }
 
+    /// Whether the representation may lack a value of the elements' types. Otherwise
+    /// [`pack`](Source::pack) refuses none.
+    ///
+    /// # Errors
+    /// Those of [`length`](Source::length).
+    pub fn may_refuse(&self, representation: &Architecture) -> Result<bool> {
+        Ok(self.elements.program(representation)?.may_refuse())
+    }
+
     /// Packs the stream from `position` on, until `out` is full or the stream ends. Returns the
     /// number of bytes.
     ///
@@ -240,6 +249,15 @@ impl Sink<'_> {
     /// Those of [`Source::length`].
     pub fn length(&self, representation: &Architecture) -> Result<u64> {
         self.elements.length(representation)
+    }
+
+    /// The bytes in this rank's memory, without gaps, of the items before a position of the stream.
+    /// A part of an item counts only if the item has as many bytes in both.
+    ///
+    /// # Errors
+    /// Those of [`length`](Sink::length).
+    pub fn native_before(&self, representation: &Architecture, position: u64) -> Result<u64> {
+        Ok(self.elements.program(representation)?.memory_before(position))
     }
 
     /// The room itself, if the elements are one run of memory in this representation.

@@ -52,7 +52,8 @@ impl File {
         mut data: Data<'_>,
     ) -> Result<Status> {
         let access = self.prepare(call, at, &data)?;
-        access.outcome(access.carry_out(&mut data))
+        let moved = access.carry_out(&mut data);
+        access.outcome(&data, moved)
     }
 
     pub(crate) fn source<'a>(&self, data: Origin<'a>) -> Result<Data<'a>> {

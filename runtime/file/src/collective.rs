@@ -191,7 +191,7 @@ impl File {
         let (access, mut data, _) = prepared?;
         let moved = self.carry_out(&access, &mut data, &claims);
         let moved = agree(&self.comm, moved.and_then(failing))?;
-        Ok(access.status(moved))
+        access.status(&data, moved)
     }
 
     fn carry_out(&self, access: &Access, data: &mut Data<'_>, claims: &[Claim]) -> Result<Moved> {

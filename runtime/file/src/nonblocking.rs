@@ -80,7 +80,8 @@ impl File {
         let at_once = is_short && access.core.atomicity().is_none();
         let open = self.lanes.begin();
         let job = move || {
-            let came_to = access.outcome(access.carry_out(&mut data));
+            let moved = access.carry_out(&mut data);
+            let came_to = access.outcome(&data, moved);
             // The memory is free when the request is complete.
             drop(data);
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(came_to);

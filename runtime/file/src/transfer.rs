@@ -97,22 +97,21 @@ impl Access {
         }
     }
 
-    /// The status of the access.
-    pub fn status(&self, bytes: u64) -> Status {
-        let whole = self.part.end - self.part.start;
-        let bytes = match whole == self.native || whole == 0 {
-            true => bytes,
-            // Values are converted. A part of them has its share of the bytes.
-            false => (u128::from(bytes) * u128::from(self.native) / u128::from(whole)) as u64,
+    /// The status of the access, of whose stream so many bytes were moved.
+    pub fn status(&self, data: &Data<'_>, moved: u64) -> Result<Status> {
+        let bytes = match data {
+            _ if moved == self.part.end - self.part.start => self.native,
+            Data::Write(_) => moved,
+            Data::Read(sink) => sink.native_before(self.view.layout.architecture(), moved)?,
         };
-        Status { bytes }
+        Ok(Status { bytes })
     }
 
     /// The outcome of an access.
-    pub fn outcome(&self, moved: Result<Moved>) -> Result<Status> {
+    pub fn outcome(&self, data: &Data<'_>, moved: Result<Moved>) -> Result<Status> {
         match moved? {
             Moved { error: Some(error), .. } => Err(error),
-            Moved { bytes, error: None } => Ok(self.status(bytes)),
+            Moved { bytes, error: None } => self.status(data, bytes),
         }
     }
 }

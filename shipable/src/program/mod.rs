@@ -223,6 +223,31 @@ impl Program {
         self.body.stream.checked_mul(count).ok_or_else(|| Error::overflow("the packed size"))
     }
 
+    /// Whether some value may be refused: one side can't hold all values of the other. Cheap enough
+    /// to call for every transfer.
+    #[inline]
+    pub fn may_refuse(&self) -> bool {
+        self.body.fails
+    }
+
+    /// The bytes in memory, without gaps, of the items before a position of the packed stream. A
+    /// part of an item counts only if the item has as many bytes in memory as in the stream.
+    ///
+    /// ```
+    /// use shipable::{Architecture, Committed, Datatype};
+    ///
+    /// let both = Datatype::struct_(&[1, 1], &[0, 8], &[Datatype::long(), Datatype::int()])?;
+    /// let both = Committed::new(&both, &Architecture::X86_64)?;
+    /// let program = both.program(&Architecture::EXTERNAL32)?;
+    /// // A long has 4 bytes in external32, and 8 in memory.
+    /// assert_eq!(program.memory_before(4), 8);
+    /// assert_eq!(program.memory_before(8 + 4 + 3), 12 + 8 + 3);
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    pub fn memory_before(&self, position: u64) -> u64 {
+        self.body.memory_before(position)
+    }
+
     /// The displacements from the first byte of `count` elements to past the last one.
     ///
     /// Empty if there are no elements, or no bytes in them.

@@ -444,6 +444,33 @@ impl Body {
         (i128::from(self.reach.end) - i128::from(self.reach.start)) as u128
     }
 
+    /// The bytes in memory of the items before a position of the body's stream, which repeats.
+    pub(crate) fn memory_before(&self, position: u64) -> u64 {
+        if self.copies || self.stream == 0 {
+            return position;
+        }
+        let in_memory = |item: &Item, bytes: u64| match item.stream() == item.memory() {
+            true => bytes,
+            false => item.bytes_in_memory(bytes),
+        };
+        let within = |position: u64| -> u64 {
+            let of_op = |(index, op): (usize, &Op)| {
+                let start = self.start(index).stream;
+                let bytes = position.min(self.end(index)).saturating_sub(start);
+                match op {
+                    Op::Block(block) => in_memory(&block.item(), bytes),
+                    Op::Gather(gather) => in_memory(&gather.item(), bytes),
+                    Op::Loop(inner) => inner.body.memory_before(bytes),
+                }
+            };
+            self.ops.iter().enumerate().map(of_op).sum()
+        };
+        match position / self.stream {
+            0 => within(position),
+            whole => whole * within(self.stream) + within(position % self.stream),
+        }
+    }
+
     /// The last position up to this one at which no value is cut. It is within the body.
     pub(crate) fn boundary(&self, position: u64) -> u64 {
         let op = self.find(position);
