@@ -17,6 +17,7 @@ use longshore::{Architecture, Class, Communicator, Sink, Source};
 
 use crate::error::{Error, Result};
 use crate::individual::{Moved, pack};
+use crate::layout::Layout;
 use crate::runs::{Coverage, Runs};
 use crate::transfer::Access;
 
@@ -66,9 +67,8 @@ impl Domains {
         self.aggregators.iter().position(|aggregator| *aggregator == rank)
     }
 
-    /// The ranges of a rank's stream in the pieces of a round, for each aggregator.
-    pub fn parts(&self, access: &Access, round: u64) -> Result<Vec<Range<u64>>> {
-        let (layout, part) = (&access.view.layout, &access.part);
+    /// The ranges of a part of a rank's stream in the pieces of a round, for each aggregator.
+    pub fn parts(&self, layout: &Layout, part: &Range<u64>, round: u64) -> Result<Vec<Range<u64>>> {
         let within = |piece: Range<u64>| {
             if part.is_empty() || piece.is_empty() {
                 return Ok(0..0);
@@ -106,6 +106,32 @@ pub(crate) fn of<'m>(all: &'m [u8], place: &Range<i64>) -> &'m [u8] {
     &all[place.start as usize..place.end as usize]
 }
 
+/// The part of a rank's stream before the first value that the file's representation can't hold,
+/// and the error of that value. Pieces aren't in the order of the stream, so it is found before any
+/// is written.
+pub(crate) fn accepted(
+    access: &Access,
+    source: &Source<'_>,
+) -> Result<(Range<u64>, Option<Error>)> {
+    /// The bytes that are converted at a time.
+    const TRIED: u64 = 64 << 10;
+    let (layout, part) = (&access.view.layout, access.part.clone());
+    if !source.may_refuse(layout.architecture())? {
+        return Ok((part, None));
+    }
+    let (length, mut done) = (part.end - part.start, 0);
+    let mut tried = vec![0; length.min(TRIED) as usize];
+    while done < length {
+        let room = (length - done).min(TRIED) as usize;
+        let (packed, refused) = pack(source, layout, done, &mut tried[..room]);
+        done += packed as u64;
+        if refused.is_some() {
+            return Ok((part.start..part.start + done, refused));
+        }
+    }
+    Ok((part, None))
+}
+
 /// Writes collectively.
 pub(crate) fn write(
     comm: &Communicator,
@@ -113,16 +139,14 @@ pub(crate) fn write(
     source: &Source<'_>,
     domains: &Domains,
 ) -> Result<Moved> {
-    let (mut bytes, mut error, mut failed) = (0, None, None);
+    let (accepted, mut error) = accepted(access, source)?;
+    let (mut bytes, mut failed) = (0, None);
     let me = domains.index(comm.rank());
     let (mut buffer, mut data) = (Vec::new(), Vec::new());
     for round in 0..domains.rounds() {
         let (mut message, mut places) = (Vec::new(), vec![0..0; comm.size() as usize]);
-        for (index, part) in domains.parts(access, round)?.into_iter().enumerate() {
-            // Nothing is written from a value on that can't be represented.
-            if part.is_empty() || error.is_some() {
-                continue;
-            }
+        let parts = domains.parts(&access.view.layout, &accepted, round)?;
+        for (index, part) in parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty()) {
             let (start, position) = (message.len(), part.start - access.part.start);
             let length = (part.end - part.start) as usize;
             data.resize(data.len().max(length), 0);
@@ -133,7 +157,7 @@ pub(crate) fn write(
             message.extend_from_slice(&data[..packed]);
             places[domains.aggregators[index] as usize] = start as i64..message.len() as i64;
             bytes += packed as u64;
-            error = refused;
+            error = error.or(refused);
         }
         let (got, from) = exchange(comm, &message, &places)?;
         // Every rank takes part in all rounds, whatever has failed.
@@ -190,7 +214,7 @@ pub(crate) fn read(
     let (mut failed, mut buffer) = (None, Vec::new());
     let me = domains.index(comm.rank());
     for round in 0..domains.rounds() {
-        let parts = domains.parts(access, round)?;
+        let parts = domains.parts(&access.view.layout, &access.part, round)?;
         let (message, places) = requests(comm, access, domains, &parts, round)?;
         let (asked, from) = exchange(comm, &message, &places)?;
         let (mut answer, mut to) = (Vec::new(), vec![0..0; comm.size() as usize]);

@@ -10,7 +10,7 @@ use std::ops::Range;
 use longshore::{Communicator, Element, Op, Route, Sink, Source, Type, Window};
 
 use crate::error::Result;
-use crate::exchange::{Domains, GAP, Taken, exchange, of, requests};
+use crate::exchange::{Domains, GAP, Taken, accepted, exchange, of, requests};
 use crate::individual::{Moved, pack};
 use crate::runs::{Coverage, Runs};
 use crate::transfer::Access;
@@ -67,7 +67,8 @@ impl Stage {
         let Some((window, byte)) = &mut self.window else {
             return crate::exchange::write(comm, access, source, domains);
         };
-        let (mut bytes, mut error, mut failed) = (0, None, None);
+        let (accepted, mut error) = accepted(access, source)?;
+        let (mut bytes, mut failed) = (0, None);
         let me = domains.index(comm.rank());
         let whole = source.run(access.view.layout.architecture());
         let mut packed = Vec::new();
@@ -75,18 +76,17 @@ impl Stage {
             let (mut message, mut places) = (Vec::new(), vec![0..0; comm.size() as usize]);
             // The runs for each aggregator, and where their bytes are in the data.
             let (mut sent, mut used) = (Vec::new(), 0);
-            for (index, part) in domains.parts(access, round)?.into_iter().enumerate() {
-                // Nothing is written from a value on that can't be represented.
-                if part.is_empty() || error.is_some() {
-                    continue;
-                }
+            let parts = domains.parts(&access.view.layout, &accepted, round)?;
+            for (index, part) in parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty())
+            {
                 let position = part.start - access.part.start;
                 let (mut length, mut at) = ((part.end - part.start) as usize, position as usize);
                 if whole.is_none() {
                     at = used;
                     packed.resize(packed.len().max(used + length), 0);
                     let room = &mut packed[used..used + length];
-                    (length, error) = pack(source, &access.view.layout, position, room);
+                    let (packed, refused) = pack(source, &access.view.layout, position, room);
+                    (length, error) = (packed, error.or(refused));
                     used += length;
                 }
                 let part = part.start..part.start + length as u64;
@@ -139,7 +139,7 @@ impl Stage {
         let (mut failed, mut chunk) = (None, Vec::new());
         let me = domains.index(comm.rank());
         for round in 0..domains.rounds() {
-            let parts = domains.parts(access, round)?;
+            let parts = domains.parts(&access.view.layout, &access.part, round)?;
             let (message, places) = requests(comm, access, domains, &parts, round)?;
             let (asked, from) = exchange(comm, &message, &places)?;
             let mut there = 0;
