@@ -183,7 +183,7 @@ mod tests {
     fn covered_bytes_are_as_few_ranges_as_possible() {
         let size = 1000u32;
         for seed in 0..200u32 {
-            let mut state = seed.wrapping_mul(2_654_435_761) + 1;
+            let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
             let mut next = |below: u32| {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 (state >> 8) % below
