@@ -24,8 +24,9 @@ pub(crate) struct Layout {
     architecture: Architecture,
     /// Whether positions and offsets grow together, beyond the first tile too.
     ascends: bool,
-    /// Whether writing more than one tile writes a byte twice.
-    overlaps: [bool; 2],
+    /// Whether a tile overlaps itself or the next one. Tiles that interleave meet others of them
+    /// only far on, and a program may stop before.
+    overlaps: bool,
 }
 
 impl Layout {
@@ -77,7 +78,9 @@ impl Layout {
             return Err(Error::argument(Class::Io, problem));
         }
         let reach = program.range(1)?;
-        let ascends = size > 0 && program.extent() >= reach.end - reach.start;
+        // A byte that is twice in a tile has two positions.
+        let ascends =
+            size > 0 && program.extent() >= reach.end - reach.start && !program.overlaps(1);
         if size > 0 && program.extent() < 0 {
             let problem = format!(
                 "the filetype {filetype_name} has the extent {}: its tiles would go backwards",
@@ -85,7 +88,7 @@ impl Layout {
             );
             return Err(Error::argument(Class::Io, problem));
         }
-        let overlaps = [program.overlaps(1), program.overlaps(2)];
+        let overlaps = program.overlaps(2);
         let architecture = *architecture;
         Ok(Layout { disp, etype: etype_size, tile, architecture, ascends, overlaps })
     }
@@ -106,9 +109,9 @@ impl Layout {
         self.ascends
     }
 
-    /// Whether a view of it for writing would write bytes twice.
+    /// Whether a tile overlaps itself or the next one, so that writes would write bytes twice.
     pub fn overlaps(&self) -> bool {
-        self.overlaps[1]
+        self.overlaps
     }
 
     fn tile_size(&self) -> u64 {
@@ -217,14 +220,21 @@ impl Layout {
         if self.ascends {
             return Ok(self.before(offset)?.div_ceil(self.etype) as i64);
         }
-        // The tiles interleave: etype by etype from the last one that can begin before.
-        let mut count = 0;
+        // The tiles interleave. Offsets grow within a tile, and so do those of the last etypes from
+        // tile to tile.
+        let inside = self.tiles(0).map(|_| self.tile_size() / self.etype)?;
         let extent = self.tile.native().extent().max(1) as u64;
-        let most = (offset / extent + 1) * (self.tile_size() / self.etype);
-        while count < most && self.offset(count * self.etype)? < offset {
-            count += 1;
+        let last = self.offset((inside - 1) * self.etype)?;
+        let tile = offset.saturating_sub(last).div_ceil(extent).min(offset / extent + 1);
+        let (mut low, mut high) = (tile * inside, (tile + 1) * inside);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.offset(middle * self.etype)? < offset {
+                true => low = middle + 1,
+                false => high = middle,
+            }
         }
-        Ok(count as i64)
+        Ok(low as i64)
     }
 }
 
@@ -274,6 +284,31 @@ mod tests {
             assert_eq!(layout.before(offset).unwrap(), expected, "{offset}");
             assert_eq!(layout.etypes_before(offset).unwrap(), expected.div_ceil(4) as i64);
         }
+    }
+
+    #[test]
+    fn etypes_of_tiles_that_interleave_are_found_by_halving() {
+        let int = Datatype::int();
+        let column = Datatype::resized(0, 4, &Datatype::vector(3, 1, 5, &int).unwrap()).unwrap();
+        let layout = layout(10, &int, &column).unwrap();
+        assert!(!layout.ascends());
+        for offset in 0..200 {
+            let mut expected = 0;
+            while layout.offset(expected * 4).unwrap() < offset {
+                expected += 1;
+            }
+            assert_eq!(layout.etypes_before(offset).unwrap(), expected as i64, "{offset}");
+        }
+        // Far on, it takes no longer.
+        assert!(layout.etypes_before(1 << 50).unwrap() > 1 << 49);
+    }
+
+    #[test]
+    fn a_tile_with_a_byte_twice_does_not_ascend() {
+        let byte = Datatype::byte();
+        let twice = Datatype::hindexed(&[4196, 4096], &[0, 4000], &byte).unwrap();
+        let twice = layout(0, &byte, &twice).unwrap();
+        assert!(!twice.ascends() && twice.overlaps());
     }
 
     #[test]
