@@ -27,6 +27,10 @@ const LONG_RUN: i64 = 4 << 10;
 /// The most bytes of the file, for each byte that it wants, that a rank reads by itself.
 const SIEVED: i64 = 2;
 
+/// Aggregators go through all bytes from the first to the last one, piece by piece. With so many
+/// bytes for each one that is accessed, most pieces would hold next to nothing.
+const SPARSE: i64 = 1024;
+
 /// The most runs of an access that are looked at for their average length.
 const LOOKED_AT: u64 = 64;
 
@@ -142,7 +146,9 @@ fn choose(claims: &[Claim], choice: Choice) -> Algorithm {
         return Algorithm::Independent;
     };
     let two_phase = Algorithm::TwoPhase(start as u64..end as u64);
-    if claims.len() == 1 || used.iter().any(|claim| !claim.ascends) {
+    let bytes = used.iter().fold(0i64, |sum, claim| sum.saturating_add(claim.bytes));
+    let is_sparse = (end - start) / SPARSE > bytes;
+    if claims.len() == 1 || is_sparse || used.iter().any(|claim| !claim.ascends) {
         return Algorithm::Independent;
     }
     match choice {
@@ -437,6 +443,9 @@ mod tests {
         assert_eq!(choose(&sieved, Choice::Automatic), Algorithm::Independent);
         let sparse = sieved.map(|it| Claim { bytes: it.bytes / 2, ..it });
         assert_eq!(choose(&sparse, Choice::Automatic), Algorithm::TwoPhase(0..1000));
+        // Records of 8 bytes at a distance of 1 TiB: aggregators would look through all between.
+        let rare = [claim(0, 8 << 40, 64, 8), claim(8, (8 << 40) + 8, 64, 8)];
+        assert_eq!(choose(&rare, Choice::Enable), Algorithm::Independent);
         let tangled = [both[0], Claim { ascends: false, ..both[1] }];
         assert_eq!(choose(&tangled, Choice::Enable), Algorithm::Independent);
         assert_eq!(choose(&[Claim::default(); 2], Choice::Enable), Algorithm::Independent);

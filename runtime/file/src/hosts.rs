@@ -1,5 +1,6 @@
 //! The hosts of a file's ranks, and the ranks that access the file for others: the aggregators.
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use longshore::{Communicator, SplitType};
@@ -39,10 +40,11 @@ fn choose(firsts: &[i32], wanted: usize) -> Vec<i32> {
     hosts.dedup();
     let wanted = if wanted == 0 { hosts.len() } else { wanted.min(firsts.len()) };
     // The first ranks of all hosts, then the second ones, and so on.
-    let mut ranks: Vec<(usize, i32)> = Vec::new();
+    let (mut ranks, mut seen) = (Vec::with_capacity(firsts.len()), HashMap::new());
     for (rank, first) in firsts.iter().enumerate() {
-        let before = firsts[..rank].iter().filter(|other| *other == first).count();
-        ranks.push((before, rank as i32));
+        let before: &mut usize = seen.entry(first).or_default();
+        ranks.push((*before, rank as i32));
+        *before += 1;
     }
     ranks.sort_unstable();
     let mut chosen: Vec<i32> = ranks.into_iter().take(wanted).map(|(_, rank)| rank).collect();
