@@ -43,7 +43,8 @@ impl Storage {
         let mut options = OpenOptions::new();
         options.read(amode.may_read()).write(amode.may_write()).mode(perm);
         let failed = |error| system("open", path, error);
-        if amode.contains(Amode::CREATE) {
+        let creates = amode.contains(Amode::CREATE);
+        if creates {
             match options.clone().create_new(true).open(path) {
                 Ok(file) => return Storage::checked(file, path).map(|storage| (storage, true)),
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -53,8 +54,14 @@ impl Storage {
                 Err(_) => {}
             }
         }
-        let file = options.open(path).map_err(failed)?;
-        Ok((Storage::checked(file, path)?, false))
+        let file = match options.open(path) {
+            // The path is a link to a file that isn't there yet.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && creates => {
+                options.create(true).open(path)
+            }
+            opened => opened,
+        };
+        Ok((Storage::checked(file.map_err(failed)?, path)?, false))
     }
 
     /// Refuses directories, which the system opens for reading.
@@ -159,5 +166,31 @@ impl Storage {
     /// Writes bytes at an offset.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         self.file.write_all_at(bytes, offset).map_err(|error| self.failed("write", error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path that nothing has.
+    fn path(name: &str) -> String {
+        let path =
+            std::env::temp_dir().join(format!("longshore-storage-{}-{name}", std::process::id()));
+        let _ = fs::remove_file(&path);
+        path.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_link_to_no_file_makes_the_file() {
+        let (link, target) = (path("link"), path("target"));
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let amode = Amode::CREATE | Amode::WRONLY;
+        Storage::open(&link, amode, 0o600).unwrap();
+        assert!(fs::metadata(&target).unwrap().is_file());
+        let error = Storage::open(&link, amode | Amode::EXCL, 0o600).err().unwrap();
+        assert_eq!(error.class(), longshore::Class::FileExists);
+        delete(&link).unwrap();
+        delete(&target).unwrap();
     }
 }
