@@ -5,8 +5,9 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 
-use longshore::Local;
+use longshore::{Class, Local};
 use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::amode::Amode;
 use crate::error::{Error, Result};
@@ -68,7 +69,7 @@ impl Storage {
     fn checked(file: File, path: &str) -> Result<Storage> {
         let failed = |error| system("open", path, error);
         if file.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(nix::errno::Errno::EISDIR.into()));
+            return Err(failed(Errno::ISDIR.into()));
         }
         Ok(Storage { file, path: path.to_owned() })
     }
@@ -102,13 +103,38 @@ impl Storage {
             return Ok(());
         }
         // The system's lengths have 64 bits on all machines.
-        match fallocate(&self.file, FallocateFlags::empty(), 0, size) {
+        match retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), 0, size)) {
             Ok(()) => Ok(()),
-            // The file system has no such call. Its files get their room when they are written.
-            Err(rustix::io::Errno::OPNOTSUPP) if self.size()? < size => self.set_size(size),
-            Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+            // The file system has no such call: bytes that are written have their room.
+            Err(Errno::OPNOTSUPP) => self.rewrite(size),
             Err(error) => Err(self.failed("get room for", error.into())),
         }
+    }
+
+    /// Writes the first `size` bytes again, and zeros past the end.
+    fn rewrite(&self, size: u64) -> Result<()> {
+        let mut bytes = vec![0; size.min(1 << 20) as usize];
+        let mut at = 0;
+        while at < size {
+            let piece = &mut bytes[..(size - at).min(1 << 20) as usize];
+            let read = match self.read(at, piece) {
+                Err(Error::System { error, .. })
+                    if Errno::from_io_error(&error) == Some(Errno::BADF) =>
+                {
+                    let problem = format!(
+                        "the file system of {:?} gets no room by itself, and the file is open with \
+                         WRONLY: open it with RDWR",
+                        self.path
+                    );
+                    return Err(Error::argument(Class::UnsupportedOperation, problem));
+                }
+                read => read?,
+            };
+            piece[read..].fill(0);
+            self.write(at, piece)?;
+            at += piece.len() as u64;
+        }
+        Ok(())
     }
 
     /// Waits until all that was written is on the device.
@@ -189,8 +215,28 @@ mod tests {
         Storage::open(&link, amode, 0o600).unwrap();
         assert!(fs::metadata(&target).unwrap().is_file());
         let error = Storage::open(&link, amode | Amode::EXCL, 0o600).err().unwrap();
-        assert_eq!(error.class(), longshore::Class::FileExists);
+        assert_eq!(error.class(), Class::FileExists);
         delete(&link).unwrap();
         delete(&target).unwrap();
+    }
+
+    #[test]
+    fn bytes_that_are_written_again_stay_and_holes_get_room() {
+        let path = path("rewritten");
+        let amode = Amode::CREATE | Amode::RDWR;
+        let (storage, _) = Storage::open(&path, amode, 0o600).unwrap();
+        storage.write((3 << 20) + 5, b"end").unwrap();
+        let blocks = |storage: &Storage| storage.file.metadata().unwrap().blocks();
+        let before = blocks(&storage);
+        storage.rewrite((3 << 20) + 100).unwrap();
+        let mut all = vec![1; (3 << 20) + 200];
+        assert_eq!(storage.read(0, &mut all).unwrap(), (3 << 20) + 100);
+        let data: Vec<usize> = (0..(3 << 20) + 100).filter(|at| all[*at] != 0).collect();
+        assert_eq!(data, [(3 << 20) + 5, (3 << 20) + 6, (3 << 20) + 7]);
+        storage.sync().unwrap();
+        assert!(blocks(&storage) > before);
+        let (storage, _) = Storage::open(&path, Amode::WRONLY, 0o600).unwrap();
+        assert_eq!(storage.rewrite(9).unwrap_err().class(), Class::UnsupportedOperation);
+        delete(&path).unwrap();
     }
 }
