@@ -1,6 +1,7 @@
 //! Errors of calls on files, and their MPI error classes.
 
 use std::io;
+use std::path::PathBuf;
 
 use longshore::Class;
 use longshore::shipable;
@@ -37,7 +38,7 @@ pub enum Error {
         /// What the call did.
         doing: &'static str,
         /// The file.
-        path: String,
+        path: PathBuf,
         /// The system's error.
         error: io::Error,
     },
@@ -57,7 +58,7 @@ pub enum Error {
         /// The call.
         call: &'static str,
         /// The file.
-        path: String,
+        path: PathBuf,
         /// The mode of access.
         amode: String,
         /// What to do.

@@ -1,9 +1,10 @@
 //! [`File`]: opening and closing, sizes, hints, and what a file is (MPI-5.0 sections 14.2 and
 //! 14.6).
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use longshore::{Class, Communicator, Group, Type};
+use longshore::{Class, Communicator, Datatype, Group, Type};
 
 use crate::agreement::{agree, same};
 use crate::amode::Amode;
@@ -64,13 +65,18 @@ impl File {
     /// FILE_EXISTS, ACCESS, READ_ONLY, NO_SPACE, QUOTA, BAD_FILE (for a directory, too) or IO if
     /// the system refuses it. Those of the runtime for the communicator.
     #[doc(alias = "MPI_File_open")]
-    pub fn open(comm: &Communicator, path: &str, amode: Amode, info: &Info) -> Result<File> {
+    pub fn open(
+        comm: &Communicator,
+        path: impl AsRef<Path>,
+        amode: Amode,
+        info: &Info,
+    ) -> Result<File> {
         if comm.remote_group().is_some() {
             let problem = "files aren't opened by intercommunicators: merge its groups first";
             return Err(Error::argument(Class::Comm, problem));
         }
         let own = comm.dup()?;
-        match File::open_on(&own, path, amode, info) {
+        match File::open_on(&own, path.as_ref(), amode, info) {
             Ok((core, pointer)) => {
                 let (core, lanes) = (Arc::new(core), Lanes::new());
                 let (hosts, group) = (Hosts::default(), comm.group().clone());
@@ -86,7 +92,7 @@ impl File {
 
     fn open_on(
         comm: &Communicator,
-        path: &str,
+        path: &Path,
         amode: Amode,
         info: &Info,
     ) -> Result<(Core, Pointer)> {
@@ -163,8 +169,8 @@ impl File {
     /// # Errors
     /// NO_SUCH_FILE, ACCESS, READ_ONLY, BAD_FILE or IO if the system refuses it.
     #[doc(alias = "MPI_File_delete")]
-    pub fn delete(path: &str) -> Result<()> {
-        storage::delete(path)
+    pub fn delete(path: impl AsRef<Path>) -> Result<()> {
+        storage::delete(path.as_ref())
     }
 
     /// Refuses a close that would leave an access of any rank under way (MPI-5.0 section 14.2.2).
@@ -219,7 +225,7 @@ impl File {
             comm.barrier()?;
         }
         let deletes = core.amode.contains(Amode::DELETE_ON_CLOSE) && comm.rank() == 0;
-        let deleted = if deletes { storage::delete(core.storage.path()) } else { Ok(()) };
+        let deleted = if deletes { storage::delete(core.storage.place()) } else { Ok(()) };
         let outcome = match core.amode.contains(Amode::DELETE_ON_CLOSE) {
             true => agree(&comm, deleted),
             false => Ok(()),
@@ -316,7 +322,7 @@ impl File {
     }
 
     /// The path with which this rank has opened the file.
-    pub fn path(&self) -> &str {
+    pub fn path(&self) -> &Path {
         self.core.storage.path()
     }
 
@@ -460,7 +466,7 @@ impl File {
     /// let file = File::open(rank.alone(), path.to_str().unwrap(), amode, &Info::default())?;
     /// let long = rank.type_of::<longshore::c::Long>()?;
     /// file.set_view(0, &long, &long, "external32", &Info::default())?;
-    /// assert_eq!(file.type_extent(&long)?, 4);
+    /// assert_eq!(file.type_extent(long.datatype())?, 4);
     /// # file.close()?;
     /// # rank.finalize()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -469,9 +475,9 @@ impl File {
     /// # Errors
     /// TYPE if the representation lacks one of the basic types.
     #[doc(alias = "MPI_File_get_type_extent")]
-    pub fn type_extent(&self, datatype: &Type) -> Result<i64> {
+    pub fn type_extent(&self, datatype: &Datatype) -> Result<i64> {
         let view = self.view();
-        Ok(datatype.datatype().bounds(view.layout.architecture())?.extent())
+        Ok(datatype.bounds(view.layout.architecture())?.extent())
     }
 
     /// Turns atomic mode on or off (MPI-5.0 section 14.6.1). Collective. In atomic mode, accesses

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 use longshore::{Class, Local};
 use rustix::fs::{FallocateFlags, fallocate};
@@ -15,7 +16,10 @@ use crate::error::{Error, Result};
 /// An open file.
 pub(crate) struct Storage {
     file: File,
-    path: String,
+    /// The path as it was given.
+    path: PathBuf,
+    /// The path from the root: a program may change its folder.
+    place: PathBuf,
 }
 
 /// What all ranks that open one file see of it.
@@ -29,18 +33,18 @@ pub(crate) struct Identity {
 }
 
 /// The error of the system in doing something with a path.
-pub(crate) fn system(doing: &'static str, path: &str, error: impl Into<io::Error>) -> Error {
+pub(crate) fn system(doing: &'static str, path: &Path, error: impl Into<io::Error>) -> Error {
     Error::System { doing, path: path.to_owned(), error: error.into() }
 }
 
 /// Deletes a file.
-pub(crate) fn delete(path: &str) -> Result<()> {
+pub(crate) fn delete(path: &Path) -> Result<()> {
     fs::remove_file(path).map_err(|error| system("delete", path, error))
 }
 
 impl Storage {
     /// Opens a file. Returns whether this call has made it.
-    pub fn open(path: &str, amode: Amode, perm: u32) -> Result<(Storage, bool)> {
+    pub fn open(path: &Path, amode: Amode, perm: u32) -> Result<(Storage, bool)> {
         let mut options = OpenOptions::new();
         options.read(amode.may_read()).write(amode.may_write()).mode(perm);
         let failed = |error| system("open", path, error);
@@ -66,15 +70,21 @@ impl Storage {
     }
 
     /// Refuses directories, which the system opens for reading.
-    fn checked(file: File, path: &str) -> Result<Storage> {
+    fn checked(file: File, path: &Path) -> Result<Storage> {
         let failed = |error| system("open", path, error);
         if file.metadata().map_err(failed)?.is_dir() {
             return Err(failed(Errno::ISDIR.into()));
         }
-        Ok(Storage { file, path: path.to_owned() })
+        let place = std::path::absolute(path).map_err(failed)?;
+        Ok(Storage { file, path: path.to_owned(), place })
     }
 
-    pub fn path(&self) -> &str {
+    /// The path from the root, wherever the process is now.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -200,11 +210,11 @@ mod tests {
     use super::*;
 
     /// A path that nothing has.
-    fn path(name: &str) -> String {
+    fn path(name: &str) -> PathBuf {
         let path =
             std::env::temp_dir().join(format!("longshore-storage-{}-{name}", std::process::id()));
         let _ = fs::remove_file(&path);
-        path.to_str().unwrap().to_owned()
+        path
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn a_read_that_ends_within_an_element_counts_the_items_before() {
             let record = rank.commit(&record).unwrap();
             file.set_view(0, &record, &record, "external32", &info).unwrap();
             // In the file a record has 8 bytes of data, in memory it has 12.
-            file.set_size(file.type_extent(&record).unwrap() + 4).unwrap();
+            file.set_size(file.type_extent(record.datatype()).unwrap() + 4).unwrap();
             let mut room = [7u8; 32];
             let room = Destination::typed(&mut room[..], 2, &record);
             let status = file.read_at_all(0, room).unwrap();

@@ -30,7 +30,7 @@ fn tables(rank: &Rank, file: &File, datarep: &str, mut access: impl FnMut(&File,
         let own = Datatype::subarray(&[ranks], &[1], &[me], longshore::Order::C, &item).unwrap();
         let own = rank.commit(&own).unwrap();
         file.set_view(disp, &etype, &own, datarep, &info).unwrap();
-        disp += ranks * ROWS as i64 * file.type_extent(&etype).unwrap();
+        disp += ranks * ROWS as i64 * file.type_extent(etype.datatype()).unwrap();
         if is_long {
             let mut rows = rank.buffer::<c::Long>(ROWS).unwrap();
             for row in 0..ROWS {

@@ -6,7 +6,9 @@
 #![allow(unsafe_code)]
 
 use std::borrow::Cow;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use longshore::{Class, Destination, Given, Origin, Pointed};
 
@@ -192,6 +194,19 @@ pub unsafe fn text<'a>(text: *const c_char, name: &'static str) -> Result<Cow<'a
     }
     // SAFETY: the caller's promise.
     Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy())
+}
+
+/// The name of a file, which is any bytes.
+///
+/// # Safety
+/// It is null, or a string that ends with a zero.
+pub unsafe fn path<'a>(text: *const c_char, name: &'static str) -> Result<&'a Path> {
+    if text.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
+    Ok(Path::new(OsStr::from_bytes(bytes)))
 }
 
 /// An address that MPI passes on: extra states, attribute values, functions of the program.

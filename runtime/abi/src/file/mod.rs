@@ -12,6 +12,7 @@ pub(crate) mod access;
 pub(crate) mod datarep;
 
 use std::ffi::c_int;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use longshore::Class;
@@ -86,7 +87,7 @@ fn hints(before: Hints, info: Option<&Info>) -> Hints {
     given.iter().fold(before, |hints, (key, value)| hints.clone().set(key, value).unwrap_or(hints))
 }
 
-pub fn file_open(comm: &Comm, path: &str, amode: c_int, info: Option<&Info>) -> Result<Handle> {
+pub fn file_open(comm: &Comm, path: &Path, amode: c_int, info: Option<&Info>) -> Result<Handle> {
     let hints = hints(Hints::default(), info);
     let inner = longshore_file::File::open(comm.inner(), path, Amode::from_bits(amode), &hints)?;
     let card = Card::default();
@@ -106,7 +107,7 @@ pub fn file_close(handle: &mut Handle) -> Result<()> {
     }
 }
 
-pub fn file_delete(path: &str, _info: Option<&Info>) -> Result<()> {
+pub fn file_delete(path: &Path, _info: Option<&Info>) -> Result<()> {
     Ok(longshore_file::File::delete(path)?)
 }
 
@@ -158,7 +159,7 @@ pub fn file_sync(file: &File) -> Result<()> {
 }
 
 pub fn file_get_type_extent(file: &File, datatype: &Type) -> Result<i64> {
-    Ok(file.inner.type_extent(datatype.committed()?)?)
+    Ok(file.inner.type_extent(datatype.datatype())?)
 }
 
 /// MPI_DISPLACEMENT_CURRENT.

@@ -297,6 +297,9 @@ impl Parameter {
         let name = self.name();
         match (self.kind().name(), self.way()) {
             ("buf", _) => format!("let {name} = arg::Buffer::new({name});"),
+            ("text", Way::In) if self.name() == "filename" => {
+                format!("let {name} = arg::path({name}, \"{name}\")?;")
+            }
             ("text", Way::In) if !self.kind().may_be_null() => {
                 format!("let {name} = arg::text({name}, \"{name}\")?;")
             }
