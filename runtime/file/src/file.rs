@@ -329,7 +329,7 @@ impl File {
     /// The hints in use (MPI-5.0 section 14.2.8).
     #[doc(alias = "MPI_File_get_info")]
     pub fn info(&self) -> Info {
-        Info::clone(&self.core.state().info)
+        Info::clone(&self.core.state().info).of_file(self.core.storage.path())
     }
 
     /// Changes the hints (MPI-5.0 section 14.2.8). Collective.

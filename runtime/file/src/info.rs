@@ -1,12 +1,14 @@
 //! Hints for files (MPI-5.0 section 14.2.8).
 
+use std::path::Path;
+
 use longshore::Class;
 
 use crate::error::{Error, Result};
 
 /// Whether a way of access is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Choice {
+pub(crate) enum Choice {
     /// Where it is likely to be faster.
     #[default]
     Automatic,
@@ -35,13 +37,15 @@ impl Choice {
     }
 }
 
-/// Hints for a file. None of them changes what a call does, only how.
+/// Hints for a file, each with a value that it takes. None of them changes what a call does, only
+/// how. [`KEYS`](Info::KEYS) has the keys.
 ///
 /// ```
 /// use longshore_file::Info;
 ///
 /// let info = Info::default().set("cb_nodes", "2")?.set("romio_ds_read", "disable")?;
-/// assert_eq!((info.cb_nodes, info.get("romio_ds_read").as_deref()), (2, Some("disable")));
+/// assert_eq!(info.get("cb_nodes").as_deref(), Some("2"));
+/// assert_eq!(info.get("romio_ds_read").as_deref(), Some("disable"));
 /// assert!(Info::default().set("cb_nodes", "many").is_err());
 /// # Ok::<(), longshore_file::Error>(())
 /// ```
@@ -49,39 +53,37 @@ impl Choice {
 pub struct Info {
     /// The number of ranks that access the file for all in collective calls: the aggregators. Key
     /// `cb_nodes`; 0 stands for one on each host.
-    pub cb_nodes: u32,
+    pub(crate) cb_nodes: u32,
     /// The bytes of the file that an aggregator handles at a time, which bounds its memory. Key
     /// `cb_buffer_size`.
-    pub cb_buffer_size: u64,
+    pub(crate) cb_buffer_size: u64,
     /// Whether collective reads go by aggregators. Key `romio_cb_read`.
-    pub cb_read: Choice,
+    pub(crate) cb_read: Choice,
     /// Whether collective writes go by aggregators. Key `romio_cb_write`.
-    pub cb_write: Choice,
+    pub(crate) cb_write: Choice,
     /// Whether a read of scattered data reads the gaps between them, too. Key `romio_ds_read`.
-    pub ds_read: Choice,
-    /// Whether a write of scattered data rewrites the gaps between them. No value has an effect:
-    /// gaps may belong to other ranks, so none is ever written. Key `romio_ds_write`.
-    pub ds_write: Choice,
+    pub(crate) ds_read: Choice,
     /// The bytes that an individual read handles at a time, if the data aren't read to their place
     /// directly. Key `ind_rd_buffer_size`.
-    pub ind_rd_buffer_size: u64,
+    pub(crate) ind_rd_buffer_size: u64,
     /// The bytes that an individual write handles at a time, if the data aren't written from their
     /// place directly. Key `ind_wr_buffer_size`.
-    pub ind_wr_buffer_size: u64,
+    pub(crate) ind_wr_buffer_size: u64,
     /// The permissions of a file that is made, in octal digits. Key `file_perm`.
-    pub file_perm: u32,
+    pub(crate) file_perm: u32,
+    /// The name of the file; key `filename`. A file sets it, and nothing else does.
+    filename: Option<String>,
     /// Hints that are kept and shown, but have no effect here.
     others: [Option<String>; OTHERS.len()],
 }
 
 /// The keys of hints that are kept and shown, but have no effect.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 9] = [
     "access_style",
     "cb_block_size",
     "chunked",
     "chunked_item",
     "chunked_size",
-    "filename",
     "io_node_list",
     "num_io_nodes",
     "striping_factor",
@@ -96,10 +98,10 @@ impl Default for Info {
             cb_read: Choice::Automatic,
             cb_write: Choice::Automatic,
             ds_read: Choice::Automatic,
-            ds_write: Choice::Disable,
             ind_rd_buffer_size: 4 << 20,
             ind_wr_buffer_size: 1 << 20,
             file_perm: 0o666,
+            filename: None,
             others: Default::default(),
         }
     }
@@ -145,7 +147,8 @@ impl Info {
             "romio_cb_read" => choice(value).map(|it| self.cb_read = it).err(),
             "romio_cb_write" => choice(value).map(|it| self.cb_write = it).err(),
             "romio_ds_read" => choice(value).map(|it| self.ds_read = it).err(),
-            "romio_ds_write" => choice(value).map(|it| self.ds_write = it).err(),
+            // Gaps may belong to other ranks, so none is ever written.
+            "romio_ds_write" => choice(value).err(),
             "collective_buffering" => match value {
                 "true" => {
                     (self.cb_read, self.cb_write) = (Choice::Enable, Choice::Enable);
@@ -185,6 +188,12 @@ impl Info {
         }
     }
 
+    /// The hints of a file of this name.
+    pub(crate) fn of_file(mut self, name: &Path) -> Info {
+        self.filename = Some(name.to_string_lossy().into_owned());
+        self
+    }
+
     /// The value of a key; `None` for an unknown key, and for a hint without an effect that wasn't
     /// given.
     pub fn get(&self, key: &str) -> Option<String> {
@@ -203,6 +212,7 @@ impl Info {
             },
             "romio_no_indep_rw" => "false".to_owned(),
             "file_perm" => format!("{:o}", self.file_perm),
+            "filename" => return self.filename.clone(),
             _ => {
                 let at = OTHERS.iter().position(|known| *known == key)?;
                 return self.others[at].clone();

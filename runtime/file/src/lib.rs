@@ -55,7 +55,7 @@ pub use amode::Amode;
 pub use datarep::Datarep;
 pub use error::{Error, Result};
 pub use file::File;
-pub use info::{Choice, Info};
+pub use info::Info;
 pub use nonblocking::Request;
 pub use status::Status;
 pub use view::View;
