@@ -203,12 +203,14 @@ impl File {
         }
     }
 
-    /// Closes the file (MPI-5.0 section 14.2.2). Collective. What was written is in the file. A
-    /// file opened with [`Amode::DELETE_ON_CLOSE`] is deleted.
+    /// Closes the file (MPI-5.0 section 14.2.2). Collective. What was written is in the file: other
+    /// processes read it. Only [`sync`](File::sync) waits until it is on the device. A file opened
+    /// with [`Amode::DELETE_ON_CLOSE`] is deleted.
     ///
     /// # Errors
-    /// Those of [`may_close`](File::may_close), after which the file is closed all the same. Those
-    /// of [`delete`](File::delete).
+    /// At all ranks: those of [`may_close`](File::may_close), after which the file is closed all
+    /// the same. NO_SPACE, QUOTA or IO if the system reports it only now. Those of
+    /// [`delete`](File::delete).
     #[doc(alias = "MPI_File_close")]
     pub fn close(self) -> Result<()> {
         let checked = self.check_idle();
@@ -221,17 +223,19 @@ impl File {
         }
         // No rank frees it before all have come here, so no access is left either.
         let freed = pointer.free();
-        if comm.size() > 1 && core.amode.contains(Amode::DELETE_ON_CLOSE) {
-            comm.barrier()?;
-        }
-        let deletes = core.amode.contains(Amode::DELETE_ON_CLOSE) && comm.rank() == 0;
-        let deleted = if deletes { storage::delete(core.storage.place()) } else { Ok(()) };
-        let outcome = match core.amode.contains(Amode::DELETE_ON_CLOSE) {
-            true => agree(&comm, deleted),
+        let (amode, place) = (core.amode, core.storage.place().to_owned());
+        let closed = Arc::into_inner(core).map_or(Ok(()), |core| core.storage.close());
+        let closed = agree(&comm, checked.and(freed).and(closed));
+        let deleted = match amode.contains(Amode::DELETE_ON_CLOSE) {
+            true => {
+                // All have closed it.
+                let deleted = if comm.rank() == 0 { storage::delete(&place) } else { Ok(()) };
+                agree(&comm, deleted)
+            }
             false => Ok(()),
         };
         comm.free()?;
-        checked.and(freed).and(outcome)
+        closed.and(deleted)
     }
 
     /// Sets the length of the file in bytes (MPI-5.0 section 14.2.4). Collective.

@@ -152,6 +152,15 @@ impl Storage {
         self.file.sync_all().map_err(|error| self.failed("sync", error))
     }
 
+    /// Closes the file. Some file systems report only now that they couldn't write.
+    pub fn close(self) -> Result<()> {
+        match nix::unistd::close(self.file) {
+            // It is closed all the same.
+            Ok(()) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(error) => Err(system("close", &self.path, error)),
+        }
+    }
+
     /// Reads bytes at an offset, until `room` is full or the file ends. Returns their number.
     pub fn read(&self, offset: u64, room: &mut [u8]) -> Result<usize> {
         let mut done = 0;
