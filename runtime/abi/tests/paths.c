@@ -3,6 +3,13 @@
 #include <unistd.h>
 #include "check.h"
 
+static int calls;
+
+static void note(MPI_File *file, int *code, ...) {
+  CHECK(*file == MPI_FILE_NULL && *code != MPI_SUCCESS);
+  calls++;
+}
+
 int main(int argc, char **argv) {
   char folder[200], name[64], full[300];
   int process = (int)getpid(), amode = MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE;
@@ -11,6 +18,7 @@ int main(int argc, char **argv) {
   MPI_Info info;
   MPI_Datatype pair;
   MPI_Aint extent;
+  MPI_Errhandler handler;
   int flag;
   char value[300];
   begin(&argc, &argv);
@@ -39,6 +47,17 @@ int main(int argc, char **argv) {
   CHECK(chdir("/") == 0);
   OK(MPI_File_close(&file));
   CHECK(access(full, F_OK) != 0);
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  /* The handler of a file gets the error of its close: the file is gone already. */
+  OK(MPI_File_open(MPI_COMM_WORLD, full, amode, MPI_INFO_NULL, &file));
+  OK(MPI_File_create_errhandler(note, &handler));
+  OK(MPI_File_set_errhandler(file, handler));
+  OK(MPI_Errhandler_free(&handler));
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  if (me == 0)
+    CHECK(unlink(full) == 0);
+  FAILS(MPI_ERR_NO_SUCH_FILE, MPI_File_close(&file));
+  CHECK(calls == 1 && file == MPI_FILE_NULL);
   OK(MPI_Barrier(MPI_COMM_WORLD));
   if (me == 0) {
     OK(MPI_File_open(MPI_COMM_SELF, full, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file));

@@ -24,7 +24,7 @@ use crate::edge::arg::Chars;
 use crate::edge::constants::{
     ERRORS_RETURN, FILE_NULL, MAX_DATAREP_STRING, SEEK_CUR, SEEK_END, SEEK_SET,
 };
-use crate::edge::fault::{Fault, Result};
+use crate::edge::fault::{Fault, Raiser, Result};
 use crate::edge::handle::{Handle, Kind, Object, find, insert, remove};
 use crate::edge::lock::lock;
 use crate::file::access::error_of;
@@ -101,8 +101,17 @@ pub fn file_close(handle: &mut Handle) -> Result<()> {
     find::<File>(*handle)?.inner.may_close()?;
     let file = remove::<File>(handle)?;
     match Arc::into_inner(file) {
-        // The handle is gone, but the program has given the handler for this error as well.
-        Some(file) => Ok(file.inner.close()?),
+        Some(file) => {
+            let handler = file.card.errhandler();
+            file.inner.close().map_err(|error| {
+                // The handle is gone, but the program has given its handler for this error, too.
+                let fault = Fault::from(error);
+                match handler.handle() {
+                    Ok(handler) => fault.on(Raiser::Handler(handler)),
+                    Err(_) => fault,
+                }
+            })
+        }
         None => Err(Fault::new(Class::File, "another thread uses the file".to_owned())),
     }
 }
