@@ -75,6 +75,9 @@ static void conversions(void) {
   FAILS(BAD ? MPI_ERR_CONVERSION : MPI_SUCCESS, MPI_File_read_at_all(file, 2 * me, data, 2, MPI_INT, &status));
   OK(MPI_File_read_at_all_begin(file, 2 * me, data, 2, MPI_INT));
   FAILS(BAD ? MPI_ERR_CONVERSION : MPI_SUCCESS, MPI_File_read_at_all_end(file, data, &status));
+  /* All ranks name the same representation. */
+  if (size > 1)
+    FAILS(MPI_ERR_NOT_SAME, MPI_File_set_view(file, 0, MPI_INT, MPI_INT, BAD ? "reads" : "native", MPI_INFO_NULL));
   view("native");
 }
 

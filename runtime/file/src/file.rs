@@ -387,11 +387,51 @@ impl File {
         datarep: &str,
         info: &Info,
     ) -> Result<()> {
-        let view = self.view_of(disp.into(), etype, filetype, datarep);
-        let view = agree(&self.comm, view)?;
-        let etype = view.layout.etype_size();
-        same(&self.comm, "sizes of etypes", etype as i64)?;
-        same(&self.comm, "representations", view.datarep as i64)?;
+        self.set_view_named(disp, (etype, filetype), (datarep, datarep), info)
+    }
+
+    /// Sets the view of this rank as [`set_view`](File::set_view) does, for an interface that
+    /// converts values itself. The representations are that of the values that the interface
+    /// passes, and the name that the program knows: all ranks give the same name.
+    ///
+    /// ```
+    /// # use longshore_file::{Amode, File, Info};
+    /// # let rank = longshore::init()?;
+    /// # let path = std::env::temp_dir().join(format!("longshore-{}-named", std::process::id()));
+    /// # let amode = Amode::CREATE | Amode::RDWR | Amode::DELETE_ON_CLOSE;
+    /// let file = File::open(rank.world(), path.to_str().unwrap(), amode, &Info::default())?;
+    /// let int = rank.type_of::<i32>()?;
+    /// file.set_view_named(0, (&int, &int), ("native", "inverted"), &Info::default())?;
+    /// # file.close()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`set_view`](File::set_view).
+    pub fn set_view_named(
+        &self,
+        disp: impl Into<Option<i64>>,
+        (etype, filetype): (&Type, &Type),
+        (datarep, name): (&str, &str),
+        info: &Info,
+    ) -> Result<()> {
+        let view = self.view_of(disp.into(), etype, filetype, datarep).and_then(|view| {
+            let extent = etype.datatype().bounds(view.layout.architecture())?.extent();
+            Ok((view, extent))
+        });
+        let (view, extent) = agree(&self.comm, view)?;
+        same(&self.comm, "extents of etypes in the file", extent)?;
+        same(&self.comm, "representations", hash(name)).map_err(|error| match error.class() {
+            Class::NotSame => {
+                let problem = format!(
+                    "the ranks give different representations, this rank {name:?}: give the same \
+                     at all of them"
+                );
+                Error::argument(Class::NotSame, problem)
+            }
+            _ => error,
+        })?;
         {
             let mut state = self.core.state();
             (state.view, state.info, state.pointer) = (Arc::new(view), Arc::new(info.clone()), 0);
@@ -522,4 +562,10 @@ impl File {
         let path = self.core.storage.path().to_owned();
         Err(Error::Forbidden { class, call, path, amode: amode.to_string(), remedy })
     }
+}
+
+/// A number for a name (64-bit FNV-1a), which differs for different names.
+fn hash(name: &str) -> i64 {
+    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, add) as i64
 }

@@ -141,3 +141,34 @@ fn calls_that_wait_for_accesses_fail_at_all_ranks() {
         file.close().unwrap();
     });
 }
+
+#[test]
+fn the_extents_of_etypes_are_equal_at_all_ranks() {
+    let path = path("extent");
+    ranks(2, true, |rank| {
+        let file = scratch(rank, &path, &Info::default());
+        let (int, me) = (Datatype::int(), rank.world().rank());
+        // The same data, and at one rank a gap.
+        let wide = Datatype::resized(0, 8, &int).unwrap();
+        let etype = rank.commit(if me == 0 { &int } else { &wide }).unwrap();
+        let error = file.set_view(0, &etype, &etype, "native", &Info::default()).unwrap_err();
+        assert_eq!(error.class(), Class::NotSame);
+        assert!(error.to_string().contains("from 4 to 8"), "{error}");
+        file.close().unwrap();
+    });
+}
+
+#[test]
+fn a_close_that_one_rank_refuses_fails_at_all() {
+    let path = path("closed");
+    ranks(2, true, |rank| {
+        let file = scratch(rank, &path, &Info::default());
+        if rank.world().rank() == 1 {
+            file.write_at_all_begin(0, &[0u8; 0]).unwrap();
+        } else {
+            file.write_at_all(0, &[0u8; 0]).unwrap();
+        }
+        assert_eq!(file.close().unwrap_err().class(), Class::Io);
+    });
+    assert!(!std::path::Path::new(&path).exists());
+}

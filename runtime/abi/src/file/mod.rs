@@ -205,8 +205,9 @@ pub fn file_set_view(
     let [etype, filetype] = [types[0].committed()?, types[1].committed()?];
     let disp = Some(disp).filter(|disp| *disp != CURRENT);
     let hints = hints(file.inner.info(), info);
-    let datarep = if conversion.is_some() { "native" } else { datarep };
-    file.inner.set_view(disp, etype, filetype, datarep, &hints)?;
+    // The conversion is that of this interface, before the file's.
+    let passed = if conversion.is_some() { "native" } else { datarep };
+    file.inner.set_view_named(disp, (etype, filetype), (passed, datarep), &hints)?;
     *lock(&file.types) = Some(types);
     *lock(&file.conversion) = conversion;
     Ok(())
