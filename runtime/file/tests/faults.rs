@@ -180,16 +180,21 @@ fn atomic_accesses_take_place_one_after_the_other() {
     ranks(4, |rank| {
         let (world, me) = (rank.world(), rank.world().rank());
         let file = scratch(rank, &path, &Info::default());
+        // An access is thousands of calls of the system, which are atomic only one by one.
+        let byte = rank.type_of::<u8>().unwrap();
+        let every = rank.commit(&Datatype::resized(0, 8, &Datatype::byte()).unwrap()).unwrap();
+        let info = Info::default().set("romio_ds_read", "disable").unwrap();
+        file.set_view(0, &byte, &every, "native", &info).unwrap();
         file.set_atomicity(true).unwrap();
-        file.write_at_all(0, &vec![0u8; if me == 0 { 100_000 } else { 0 }][..]).unwrap();
+        file.write_at_all(0, &vec![0u8; if me == 0 { 3000 } else { 0 }][..]).unwrap();
         for round in 0..10u8 {
             match me % 2 {
                 0 => {
-                    let data = vec![round * 4 + me as u8; 100_000];
+                    let data = vec![round * 4 + me as u8; 3000];
                     file.iwrite_at(0, data).unwrap().wait().unwrap();
                 }
                 _ => {
-                    let mut data = vec![0u8; 100_000];
+                    let mut data = vec![0u8; 3000];
                     file.read_at(0, &mut data[..]).unwrap();
                     assert!(data.iter().all(|byte| *byte == data[0]));
                 }
