@@ -27,6 +27,8 @@ pub(crate) const GAP: u64 = 64 << 10;
 /// The parts of the file that the aggregators handle.
 pub(crate) struct Domains {
     range: Range<u64>,
+    /// The start of the first domain: that of the page where the range starts.
+    start: u64,
     aggregators: Vec<i32>,
     /// The bytes of a domain, except of the last one.
     size: u64,
@@ -39,10 +41,12 @@ impl Domains {
     /// time.
     pub fn new(range: Range<u64>, aggregators: Vec<i32>, piece: u64) -> Domains {
         const PAGE: u64 = 4096;
-        let size = (range.end - range.start).div_ceil(aggregators.len() as u64);
-        // Domains begin at pages, where the range does.
+        // Domains begin at pages of the file: a host that writes a part of a page may write the
+        // page as it has it, for some file systems of networks.
+        let start = range.start - range.start % PAGE;
+        let size = (range.end - start).div_ceil(aggregators.len() as u64);
         let size = size.next_multiple_of(PAGE);
-        Domains { range, aggregators, size, piece: piece.min(size).min(1 << 31) }
+        Domains { range, start, aggregators, size, piece: piece.min(size).min(1 << 31) }
     }
 
     pub fn rounds(&self) -> u64 {
@@ -56,10 +60,11 @@ impl Domains {
 
     /// The bytes of the file that an aggregator handles in a round; empty if none are left.
     pub fn piece(&self, aggregator: usize, round: u64) -> Range<u64> {
-        let start = self.range.start + aggregator as u64 * self.size;
+        let start = self.start + aggregator as u64 * self.size;
         let end = (start + self.size).min(self.range.end);
-        let first = (start + round * self.piece).min(end);
-        first..(first + self.piece).min(end).max(first)
+        let first = start + round * self.piece;
+        let last = (first + self.piece).min(end);
+        first.max(self.range.start).min(last)..last
     }
 
     /// The index of a rank among the aggregators.
@@ -384,6 +389,7 @@ mod tests {
                     let piece = domains.piece(index, round);
                     if !piece.is_empty() {
                         assert_eq!(piece.start, next);
+                        assert!(index == 0 || round > 0 || next % 4096 == 0);
                         next = piece.end;
                     }
                 }
