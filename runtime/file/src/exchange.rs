@@ -15,8 +15,9 @@ use std::ops::Range;
 use longshore::shipable::Partial;
 use longshore::{Architecture, Class, Communicator, Sink, Source};
 
+use crate::agreement::agree;
 use crate::error::{Error, Result};
-use crate::individual::{Moved, pack};
+use crate::individual::{Moved, buffer, pack};
 use crate::layout::Layout;
 use crate::runs::{Coverage, Runs};
 use crate::transfer::Access;
@@ -215,7 +216,7 @@ pub(crate) fn read(
     domains: &Domains,
 ) -> Result<Moved> {
     let own = comm.representation(comm.rank())?;
-    let mut taken = Taken::new(access, sink, &own);
+    let mut taken = Taken::new(comm, access, sink, &own)?;
     let (mut failed, mut buffer) = (None, Vec::new());
     let me = domains.index(comm.rank());
     for round in 0..domains.rounds() {
@@ -319,11 +320,21 @@ pub(crate) struct Taken<'t, 's> {
 }
 
 impl<'t, 's> Taken<'t, 's> {
-    pub fn new(access: &'t Access, sink: &'t mut Sink<'s>, own: &Architecture) -> Taken<'t, 's> {
+    /// Room for the bytes of an access. Collective.
+    ///
+    /// # Errors
+    /// NO_MEM at all ranks, if one has no memory for the stream.
+    pub fn new(
+        comm: &Communicator,
+        access: &'t Access,
+        sink: &'t mut Sink<'s>,
+        own: &Architecture,
+    ) -> Result<Taken<'t, 's>> {
         let is_converted = !access.view.layout.architecture().same_representation(own);
-        let length = (access.part.end - access.part.start) as usize;
-        let stream = is_converted.then(|| vec![0; length]);
-        Taken { access, sink, stream, bytes: 0, error: None }
+        let length = access.part.end - access.part.start;
+        let stream = is_converted.then(|| buffer(length, u64::MAX)).transpose();
+        let stream = agree(comm, stream)?;
+        Ok(Taken { access, sink, stream, bytes: 0, error: None })
     }
 
     /// The memory to which bytes of the stream from `position` on may be read directly; `None` if

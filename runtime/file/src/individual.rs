@@ -22,7 +22,7 @@ use crate::storage::Storage;
 /// takes less than another call of the system.
 const GAP: u64 = 4096;
 
-/// What an access came to: the bytes of the stream that were moved, and the error that ended it.
+/// The outcome of an access: the bytes of the stream that were moved, and the error that ended it.
 pub(crate) struct Moved {
     pub bytes: u64,
     pub error: Option<Error>,
@@ -131,13 +131,14 @@ pub(crate) fn read(
 }
 
 /// Memory for pieces of an access of `length` bytes.
-fn buffer(length: u64, most: u64) -> Result<Vec<u8>> {
-    let len = length.min(most) as usize;
+pub(crate) fn buffer(length: u64, most: u64) -> Result<Vec<u8>> {
+    let length = length.min(most);
     let mut buffer = Vec::new();
-    buffer.try_reserve_exact(len).map_err(|_| {
-        let problem = format!("there is no memory for a buffer of {len} bytes");
-        Error::argument(Class::NoMem, problem)
-    })?;
+    let len = usize::try_from(length).ok().filter(|len| buffer.try_reserve_exact(*len).is_ok());
+    let Some(len) = len else {
+        let problem = format!("there is no memory for a buffer of {length} bytes");
+        return Err(Error::argument(Class::NoMem, problem));
+    };
     buffer.resize(len, 0);
     Ok(buffer)
 }

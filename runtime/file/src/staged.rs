@@ -135,7 +135,7 @@ impl Stage {
             return crate::exchange::read(comm, access, sink, domains);
         };
         let own = comm.representation(comm.rank())?;
-        let mut taken = Taken::new(access, sink, &own);
+        let mut taken = Taken::new(comm, access, sink, &own)?;
         let (mut failed, mut chunk) = (None, Vec::new());
         let me = domains.index(comm.rank());
         for round in 0..domains.rounds() {
@@ -218,7 +218,7 @@ fn read_piece(
     Ok(there)
 }
 
-/// What a rank gets in a round, of aggregators that have the bytes of `there`.
+/// The runs that a rank gets in a round, of aggregators that have the bytes of `there`.
 fn wanted(
     access: &Access,
     domains: &Domains,
@@ -239,7 +239,7 @@ fn wanted(
     Ok(all)
 }
 
-/// What a rank gets of an aggregator.
+/// The runs that a rank gets of an aggregator.
 struct Wanted {
     aggregator: i32,
     runs: Runs,
