@@ -34,7 +34,7 @@ const SPARSE: i64 = 1024;
 /// The most runs of an access that are looked at for their average length.
 const LOOKED_AT: u64 = 64;
 
-/// What a rank says of its access.
+/// The shape of a rank's access, as it tells the other ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Claim {
     /// The bytes of the file between the first and the last one of the access; empty for none.
@@ -236,8 +236,8 @@ impl File {
     /// [`File`] has an example.
     ///
     /// # Errors
-    /// Those of [`write_at`](File::write_at), at all ranks if one has an error. What other ranks
-    /// write is written all the same.
+    /// Those of [`write_at`](File::write_at), at all ranks if one has an error. Data of
+    /// other ranks are written all the same.
     #[doc(alias = "MPI_File_write_at_all")]
     pub fn write_at_all<'a>(&self, offset: i64, data: impl Into<Origin<'a>>) -> Result<Status> {
         self.collective("write_at_all", At::Offset(offset), self.source(data.into()))
@@ -358,8 +358,8 @@ impl File {
         Ok(())
     }
 
-    /// What the split collective call that has begun came to; `None` if none has, or if it failed,
-    /// which its end returns. An interface whose callers convert values looks at it.
+    /// The outcome of the split collective call that has begun; `None` if none has, or if it
+    /// failed, which its end returns. An interface whose callers convert values looks at it.
     pub fn begun(&self) -> Option<Status> {
         let state = self.core.state();
         state.split.as_ref().and_then(|split| split.outcome.as_ref().ok().copied())

@@ -1,4 +1,4 @@
-//! What all accesses to a file use, on any thread: the system's file, the view, the mode.
+//! The parts of a file that all accesses use, on any thread: the system's file, the view, the mode.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::status::Status;
 use crate::storage::Storage;
 use crate::view::View;
 
-/// What accesses use, on any thread.
+/// The parts of a file that accesses use, on any thread.
 pub(crate) struct Core {
     pub storage: Storage,
     pub amode: Amode,
@@ -24,7 +24,7 @@ pub(crate) struct Core {
     atomicity: Mutex<Option<Arc<Atomicity>>>,
 }
 
-/// What calls on a file change.
+/// The parts of a file that calls change.
 pub(crate) struct State {
     pub view: Arc<View>,
     pub info: Arc<Info>,

@@ -35,7 +35,7 @@ pub enum Error {
     /// The system refused something.
     #[error("can't {doing} {path:?}: {error}")]
     System {
-        /// What the call did.
+        /// The action of the call.
         doing: &'static str,
         /// The file.
         path: PathBuf,
@@ -47,7 +47,7 @@ pub enum Error {
     Amode {
         /// The mode, as MPI names it.
         amode: String,
-        /// What is wrong with it, and what to do.
+        /// The fault of the mode, and the remedy.
         problem: &'static str,
     },
     /// A call that the mode of access doesn't allow.
@@ -61,7 +61,7 @@ pub enum Error {
         path: PathBuf,
         /// The mode of access.
         amode: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// An argument that is wrong in itself, or that doesn't fit the state of the file.
@@ -69,7 +69,7 @@ pub enum Error {
     Argument {
         /// MPI's class.
         class: Class,
-        /// What is wrong, with the values.
+        /// The fault, with the values.
         problem: String,
     },
     /// Another rank's error of a collective call.

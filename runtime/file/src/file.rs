@@ -1,4 +1,4 @@
-//! [`File`]: opening and closing, sizes, hints, and what a file is (MPI-5.0 sections 14.2 and
+//! [`File`]: opening and closing, sizes, hints, views, and queries (MPI-5.0 sections 14.2 and
 //! 14.6).
 
 use std::path::Path;

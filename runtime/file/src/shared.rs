@@ -1,5 +1,5 @@
-//! What the ranks of a file share besides its bytes: the shared pointer (MPI-5.0 section 14.4.4),
-//! and the lock of atomic accesses. Both are in windows at the file's first rank.
+//! State that the ranks of a file share besides its bytes: the shared pointer (MPI-5.0 section
+//! 14.4.4), and the lock of atomic accesses. Both are in windows at the file's first rank.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -32,7 +32,7 @@ impl Pointer {
         Ok(Pointer { place })
     }
 
-    /// Combines the pointer with a number, and returns what it was.
+    /// Combines the pointer with a number, and returns its old value.
     fn combine(&self, number: i64, op: Op) -> Result<i64> {
         match &self.place {
             Place::Own(own) => {

@@ -1,6 +1,6 @@
-//! What an access came to (MPI-5.0 section 14.4).
+//! The outcome of an access (MPI-5.0 section 14.4).
 
-/// What an access came to.
+/// The outcome of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The bytes of the elements that were read or written, as they are in this rank's memory.

@@ -22,7 +22,7 @@ pub(crate) struct Storage {
     place: PathBuf,
 }
 
-/// What all ranks that open one file see of it.
+/// Properties of a file that are equal at all ranks that open it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// The number of its inode, which all mounts of a network file system share. Numbers of devices

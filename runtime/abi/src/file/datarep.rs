@@ -65,7 +65,7 @@ pub fn register_datarep(
     Ok(())
 }
 
-/// What a function of the program returned.
+/// The outcome of a function of the program, which returned `code`.
 fn outcome(what: &str, code: c_int) -> Result<()> {
     match code {
         SUCCESS => Ok(()),

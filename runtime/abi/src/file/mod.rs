@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `mod.rs` | [`File`], the object behind a handle: opening and closing, views, what is asked of files |
+//! | `mod.rs` | [`File`], the object behind a handle: opening and closing, views, queries |
 //! | [`access`] | reading and writing (section 14.4) |
 //! | [`datarep`] | representations that programs register (section 14.5.3) |
 //!
@@ -96,7 +96,7 @@ pub fn file_open(comm: &Comm, path: &Path, amode: c_int, info: Option<&Info>) ->
     insert(Arc::new(File { inner, card, types: Mutex::default(), conversion: Mutex::default() }))
 }
 
-/// What could refuse the close comes first, so that the file stays as it is then.
+/// The ranks agree first that none refuses the close: a refused one leaves the file as it is.
 pub fn file_close(handle: &mut Handle) -> Result<()> {
     find::<File>(*handle)?.inner.may_close()?;
     let file = remove::<File>(handle)?;
