@@ -135,7 +135,7 @@ fn write(rank: &Rank, show: &Show<'_>, path: &str) -> Result<(), Box<dyn Error>>
     let extents = world.allgather(&[rank.type_of::<Station>()?.extent()])?;
     show.say(&format!(
         "a record takes {extents:?} bytes in memory, and {} in the file",
-        file.type_extent(&rank.type_of::<Station>()?)?
+        file.type_extent(rank.type_of::<Station>()?.datatype())?
     ))?;
     let records: Vec<Station> = numbers.into_iter().map(station).collect();
     file.write_all(&records)?;

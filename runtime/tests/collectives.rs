@@ -792,7 +792,7 @@ fn a_call_that_meets_another_one_names_both() {
     // Long messages wait for a receive that the other rank never makes.
     mismatched(2, |rank| {
         let me = rank.world().rank();
-        let mut long = vec![me; 10_000];
+        let mut long = vec![me; 50_000];
         let text = rank.world().bcast(&mut long, me).unwrap_err().to_string();
         assert!(text.contains(&format!("bcast with root {} (call 1)", 1 - me)), "{text}");
     });
