@@ -3,7 +3,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::call::quick::{coded, lasting};
+use crate::call::quick::{coded, failed, lasting};
+use crate::call::raise;
 use crate::communicator::Comm;
 use crate::edge::arg::{self, Buffer, Room};
 use crate::edge::constants::REQUEST_NULL;
@@ -47,16 +48,18 @@ pub unsafe fn isend(
     let (own, datatype) = (Comm::borrow(comm)?, lasting(datatype)?);
     // SAFETY: the caller's promise.
     let data = unsafe { Buffer::new(data) }.origin(count, datatype).ok()?;
-    let ended = request::ended().ok()?;
-    let (made, sent) = match own.inner().isend_at_once(data, dest, tag) {
+    let (made, code) = match own.inner().isend_at_once(data, dest, tag) {
         // It isn't complete at once, and hasn't begun.
         Ok(false) => return None,
-        Ok(true) => (ended, Ok(())),
-        Err(error) => (REQUEST_NULL, Err(error)),
+        Ok(true) => match request::ended() {
+            Ok(ended) => (ended, 0),
+            Err(fault) => (REQUEST_NULL, raise("MPI_Isend", Raiser::Comm(comm), &fault)),
+        },
+        Err(error) => (REQUEST_NULL, failed("MPI_Isend", Raiser::Comm(comm), error)),
     };
     // SAFETY: the caller's promise, of a place that isn't null.
     unsafe { arg::put(request, made) };
-    coded("MPI_Isend", Raiser::Comm(comm), sent)
+    Some(code)
 }
 
 /// # Safety
