@@ -30,6 +30,7 @@ use crate::types::Type;
 /// let mut packed = [0; 4];
 /// // The second half of the first value, as external32 has it.
 /// assert_eq!(source.length(&Architecture::EXTERNAL32)?, 16);
+/// assert!(!source.may_refuse(&Architecture::EXTERNAL32)?);
 /// assert_eq!(source.pack(&Architecture::EXTERNAL32, 4, &mut packed)?, 4);
 /// assert_eq!(packed, 1.5f64.to_be_bytes()[4..]);
 /// # rank.finalize()?;
@@ -50,6 +51,7 @@ pub struct Source<'a> {
 /// # let rank = longshore::init()?;
 /// let (mut values, mut partial) = ([0.0; 2], Partial::default());
 /// let mut sink = Destination::from(&mut values).sink(rank.alone())?;
+/// assert_eq!(sink.native_before(&Architecture::EXTERNAL32, 8)?, 8);
 /// let packed = 1.5f64.to_be_bytes();
 /// // In two parts, of which the first ends within the value.
 /// sink.unpack(&Architecture::EXTERNAL32, 0, &packed[..3], &mut partial)?;
