@@ -3,27 +3,15 @@
 //! An unknown key has no effect, as in MPI. A program's own keys are unlike all of these.
 
 use longshore::job::Topic;
+use longshore_file::Info;
 
 use crate::edge::{line, state};
 
-/// The keys of MPI-5.0 and of Longshore.
+/// The keys of MPI-5.0 and of Longshore, but those of hints for files.
 const KEYS: &[&str] = &[
-    "access_style",
     "accumulate_ops",
     "accumulate_ordering",
     "alloc_shared_noncontig",
-    "cb_block_size",
-    "cb_buffer_size",
-    "cb_nodes",
-    "chunked",
-    "chunked_item",
-    "chunked_size",
-    "collective_buffering",
-    "file_perm",
-    "filename",
-    "ind_rd_buffer_size",
-    "ind_wr_buffer_size",
-    "io_node_list",
     "ip_address",
     "ip_port",
     "mpi_accumulate_granularity",
@@ -45,16 +33,8 @@ const KEYS: &[&str] = &[
     "nb_proc",
     "no_locks",
     "no_threads",
-    "num_io_nodes",
-    "romio_cb_read",
-    "romio_cb_write",
-    "romio_ds_read",
-    "romio_ds_write",
-    "romio_no_indep_rw",
     "same_disp_unit",
     "same_size",
-    "striping_factor",
-    "striping_unit",
     "target_types",
     "thread_level",
 ];
@@ -79,10 +59,11 @@ pub fn report(key: &str) {
 
 /// The known key that is nearest to an unknown one, if it is near.
 fn suggestion(key: &str) -> Option<&'static str> {
-    if KEYS.contains(&key) {
+    let known = || KEYS.iter().chain(&Info::KEYS).copied();
+    if known().any(|known| known == key) {
         return None;
     }
-    let changes = KEYS.iter().map(|known| (changes(key, known), *known));
+    let changes = known().map(|known| (changes(key, known), known));
     let most = |known: &str| if known.len() < LONG { 1 } else { CHANGES };
     let near = changes.filter(|(changes, known)| *changes <= most(known));
     near.min().map(|(_, known)| known)
