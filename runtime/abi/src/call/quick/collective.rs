@@ -53,6 +53,25 @@ fn sides(data: Elements, room: Elements) -> Option<(Origin<'static>, Destination
     Some((origin(data)?, place))
 }
 
+/// The elements of a block of each rank.
+#[inline]
+fn of_each(own: &Communicator, count: i64) -> Option<i64> {
+    count.checked_mul(own.size().into())
+}
+
+/// The data and the room of a call that takes a block of each rank. Data in place are of the room's
+/// type.
+#[inline]
+fn sides_of_each(
+    own: &Communicator,
+    (data, count, datatype): (Buffer, i64, Handle),
+    (room, block, room_type): (Buffer, i64, Handle),
+) -> Option<(Origin<'static>, Destination<'static>)> {
+    let taken = lasting(room_type)?;
+    let given = if data.is_in_place() { taken } else { lasting(datatype)? };
+    sides((data, count, given), (room, of_each(own, block)?, taken))
+}
+
 #[inline]
 fn origin((data, count, datatype): Elements) -> Option<Origin<'static>> {
     data.origin(count, datatype).ok()
@@ -115,7 +134,7 @@ pub unsafe fn reduce(
 }
 
 macro_rules! combining {
-    ($($name:ident $text:literal;)*) => {
+    ($($name:ident $text:literal $(unless $is_unusual:expr)?;)*) => {
         $(
             /// # Safety
             /// The program's promises of the call.
@@ -128,6 +147,7 @@ macro_rules! combining {
                 comm: Handle,
             ) -> Option<c_int> {
                 let (own, Operands { of, op }) = (group(comm)?, Operands::new(datatype, op)?);
+                $(if $is_unusual(own) { return None; })?
                 // SAFETY: the caller's promise.
                 let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
                 let (data, room) = sides((data, count, of), (room, count, of))?;
@@ -140,27 +160,8 @@ macro_rules! combining {
 combining! {
     allreduce "MPI_Allreduce";
     scan "MPI_Scan";
-}
-
-/// # Safety
-/// The program's promises of MPI_Exscan.
-pub unsafe fn exscan(
-    data: *const c_void,
-    room: *mut c_void,
-    count: i64,
-    datatype: Handle,
-    op: Handle,
-    comm: Handle,
-) -> Option<c_int> {
-    let (own, Operands { of, op }) = (group(comm)?, Operands::new(datatype, op)?);
-    if own.rank() == 0 {
-        // Its room may be no memory at all.
-        return None;
-    }
-    // SAFETY: the caller's promise.
-    let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
-    let (data, room) = sides((data, count, of), (room, count, of))?;
-    coded("MPI_Exscan", Raiser::Comm(comm), own.exscan(data, room, op))
+    // The room of the first rank may be no memory at all.
+    exscan "MPI_Exscan" unless |own: &Communicator| own.rank() == 0;
 }
 
 /// # Safety
@@ -176,17 +177,11 @@ pub unsafe fn reduce_scatter_block(
     let (own, Operands { of, op }) = (group(comm)?, Operands::new(datatype, op)?);
     // SAFETY: the caller's promise.
     let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
-    let all = count.checked_mul(own.size().into())?;
+    let all = of_each(own, count)?;
     let taken = if data.is_in_place() { all } else { count };
     let (data, room) = sides((data, all, of), (room, taken, of))?;
     let made = own.reduce_scatter_block(data, room, op);
     coded("MPI_Reduce_scatter_block", Raiser::Comm(comm), made)
-}
-
-/// A block of each rank, at this rank.
-#[inline]
-fn of_each(own: &Communicator, count: i64) -> Option<i64> {
-    count.checked_mul(own.size().into())
 }
 
 /// # Safety
@@ -205,11 +200,9 @@ pub unsafe fn gather(
     let own = group(comm)?;
     // SAFETY: the caller's promise.
     let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
-    let given = if data.is_in_place() { room_type } else { datatype };
-    let data = (data, count, lasting(given)?);
     let (data, room) = match own.rank() == root {
-        true => sides(data, (room, of_each(own, room_count)?, lasting(room_type)?))?,
-        false => (origin(data)?, IN_PLACE.into()),
+        true => sides_of_each(own, (data, count, datatype), (room, room_count, room_type))?,
+        false => (origin((data, count, lasting(datatype)?))?, IN_PLACE.into()),
     };
     coded("MPI_Gather", Raiser::Comm(comm), own.gather(data, room, root))
 }
@@ -256,9 +249,8 @@ pub unsafe fn allgather(
     let own = group(comm)?;
     // SAFETY: the caller's promise.
     let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
-    let given = if data.is_in_place() { room_type } else { datatype };
-    let room = (room, of_each(own, room_count)?, lasting(room_type)?);
-    let (data, room) = sides((data, count, lasting(given)?), room)?;
+    let room = (room, room_count, room_type);
+    let (data, room) = sides_of_each(own, (data, count, datatype), room)?;
     coded("MPI_Allgather", Raiser::Comm(comm), own.allgather_into(data, room))
 }
 
@@ -277,8 +269,7 @@ pub unsafe fn alltoall(
     let own = group(comm)?;
     // SAFETY: the caller's promise.
     let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
-    let given = if data.is_in_place() { room_type } else { datatype };
-    let room = (room, of_each(own, room_count)?, lasting(room_type)?);
-    let (data, room) = sides((data, of_each(own, count)?, lasting(given)?), room)?;
+    let (data, room) = ((data, of_each(own, count)?, datatype), (room, room_count, room_type));
+    let (data, room) = sides_of_each(own, data, room)?;
     coded("MPI_Alltoall", Raiser::Comm(comm), own.alltoall(data, room))
 }
