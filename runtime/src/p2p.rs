@@ -17,8 +17,8 @@ use crate::check::buffers::Use;
 use crate::check::messages::Room;
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
 use crate::engine::{
-    Channel, Delivery, EAGER, EAGER_FAR, Engine, Heading, Landing, Message, Pattern, Sender,
-    Source, State, Status,
+    Channel, EAGER, EAGER_FAR, Engine, Heading, Landing, Message, Pattern, Sender, Source, State,
+    Status,
 };
 use crate::error::{Error, ErrorKind, Result, conversion, type_string};
 use crate::group::Group;
@@ -203,9 +203,11 @@ impl Communicator {
             }
             let pattern = self.pattern(source, tag, Channel::Types)?;
             transfer.start_receive(pattern, Landing::Bytes);
-            let delivery = transfer.await_delivery().inspect_err(|_| transfer.abandon())?;
+            let delivery = transfer.await_end(State::take_received);
+            let delivery = delivery.inspect_err(|_| transfer.abandon())?;
             let builder = delivery.status.source as u32;
-            let (form, text) = decode_type(&delivery.bytes, builder)?;
+            let bytes = delivery.bytes.unwrap_or_default();
+            let (form, text) = decode_type(&bytes, builder)?;
             ForeignType::new(self.process().names(), form, text, builder)
         })
     }
@@ -687,28 +689,19 @@ impl<'a> Transfer<'a> {
     }
 
     fn finish_receive(&self) -> Result<Status> {
-        Ok(in_group(self.group, self.await_delivery()?.status))
+        Ok(in_group(self.group, self.await_end(State::take_status)?))
     }
 
-    fn await_delivery(&self) -> Result<Delivery> {
+    /// Waits for the end of the receive, which `take` takes from the engine.
+    fn await_end<T>(&self, take: impl Fn(&mut State, u64) -> Option<Result<T>>) -> Result<T> {
         let received = self.receiving.get();
         let (number, sender, awaited) = received.ok_or(ErrorKind::Request(NOT_STARTED))?;
         self.process.note_wait(sender);
-        // Outside of what the wait returns, through several functions, since it is long to move.
-        let mut received = None;
-        let waited = awaited.wait(self.process, |state| match state.take_received(number)? {
-            Ok(delivery) => {
-                received = Some(delivery);
-                Some(Ok(()))
-            }
-            Err(error) => Some(Err(error)),
-        });
+        let ended = awaited.wait(self.process, |state| take(state, number));
         let rank_of = |peer| rank_in(self.group, peer);
-        let found = || received.ok_or_else(|| ErrorKind::Request(NOT_STARTED).into());
-        let delivery = waited.and_then(|()| found());
-        let delivery = delivery.map_err(|error| error.received_in(rank_of))?;
+        let ended = ended.map_err(|error| error.received_in(rank_of))?;
         self.receiving.set(None);
-        Ok(delivery)
+        Ok(ended)
     }
 
     /// Gives the lent memory back after an error, if the engine still uses it.

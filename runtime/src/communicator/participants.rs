@@ -553,7 +553,7 @@ impl<'a> Participants<'a> {
             Some((communicator, call)) if signature != call.code() => {
                 Err(communicator.mismatch((status.source as u32, status.tag, signature)))
             }
-            _ => Ok(bytes),
+            _ => Ok(bytes.map(|bytes| *bytes).unwrap_or_default()),
         }
     }
 

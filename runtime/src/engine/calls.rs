@@ -14,7 +14,7 @@ use shipable::Architecture;
 
 use super::completion::{Ledger, Ticket};
 use super::locks::{forsake_brief, lock_brief, ping_brief, signal_brief, unlock_brief};
-use super::messages::{Arrival, Delivery, Heading, Landing, Message, OtherCall, Pattern};
+use super::messages::{Arrival, Delivery, Heading, Landing, Message, OtherCall, Pattern, Status};
 use super::origin::{Fetch, RdmaAccess};
 use super::outbox::{Outgoing, Purpose};
 use super::target::Exposure;
@@ -503,6 +503,12 @@ impl State {
     /// Takes the outcome of a receive, if it has ended.
     pub(crate) fn take_received(&mut self, number: u64) -> Option<Result<Delivery>> {
         self.messages.take_received(number, &self.peers, &mut self.notes)
+    }
+
+    /// Takes the status of a receive, if it has ended.
+    #[inline]
+    pub(crate) fn take_status(&mut self, number: u64) -> Option<Result<Status>> {
+        self.messages.take_status(number, &self.peers, &mut self.notes)
     }
 
     /// Sets the hosts of the job's ranks.

@@ -88,6 +88,7 @@ pub(crate) use completion::{Ledger, Ticket};
 pub(crate) use locks::EXPOSED;
 pub(crate) use mailbox::{ANSWER, OPERANDS};
 pub(crate) use meetings::Venue;
+use messages::Data;
 pub(crate) use messages::{
     Arrival, Channel, Context, Delivery, EAGER, EAGER_FAR, Heading, Landing, Message, OtherCall,
     Pattern, Sender,
@@ -313,7 +314,7 @@ impl State {
             && header.length <= EAGER_FAR
             && !streams.is_streaming(peer)
         {
-            messages.handle_eager(peer, &header, data.into(), peers, notes, outbox);
+            messages.handle_eager(peer, &header, Data::Frame(data), peers, notes, outbox);
             return Ok(());
         }
         if matches!(header.kind, Put | Get | Accumulate | Fetch | Swap) {
@@ -460,7 +461,8 @@ impl State {
                 }
             }
             Kind::Eager => {
-                messages.handle_eager(peer, header, bytes.into(), peers, notes, outbox);
+                let data = Data::Kept(bytes.into());
+                messages.handle_eager(peer, header, data, peers, notes, outbox);
             }
             kind => return Err(format!("a stream of {kind:?}")),
         }

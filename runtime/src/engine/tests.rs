@@ -456,7 +456,7 @@ fn the_data_of_an_offer_are_copied_unless_it_was_taken_back() {
         let received = pair.engine.state().take_received(number);
         assert_eq!(received.is_some(), is_copied);
         if let Some(received) = received {
-            assert!(*received.unwrap().bytes == data[..]);
+            assert!(**received.unwrap().bytes.unwrap() == data[..]);
         } else {
             pair.engine.state().abandon(number);
         }
@@ -514,7 +514,7 @@ fn frames_sent_before_the_end_of_a_rank_are_taken_in() {
         let header = Header { length: 2, ..Header::new(Kind::Eager) };
         pair.send_last(&[&header.encode()[..], b"ab"].concat(), end);
         let received = pair.engine.state().take_received(number).unwrap().unwrap();
-        assert_eq!(*received.bytes, *b"ab");
+        assert_eq!(**received.bytes.unwrap(), *b"ab");
         assert!(pair.engine.state().gone(1).is_some());
     }
 }
@@ -553,7 +553,7 @@ fn a_finalized_rank_is_gone_after_its_last_frame() {
             break received.unwrap();
         }
     };
-    assert_eq!(*received.bytes, *b"ab");
+    assert_eq!(**received.bytes.unwrap(), *b"ab");
     while pair.engine.state().gone(1).is_none() {
         pair.engine.progress();
     }

@@ -139,8 +139,8 @@ impl Matched {
                     let landing = communicator.landing(lease, &room.what)?;
                     process.receive_claimed(number, landing, (caller, true));
                     process.note_wait(communicator.member(source).ok().flatten());
-                    let delivery = process.wait(|state, _| state.take_received(number))?;
-                    Ok(in_group(communicator.peers(), delivery.status))
+                    let status = process.wait(|state, _| state.take_status(number))?;
+                    Ok(in_group(communicator.peers(), status))
                 },
             )
         })

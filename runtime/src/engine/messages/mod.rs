@@ -24,14 +24,17 @@ mod requests;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use longshore_transport::{Offer, PeerMemory};
+use smallvec::SmallVec;
 
 use super::notes::Notes;
 use super::outbox::{Outbox, Outgoing, Purpose, Source};
 use super::peers::Peers;
+use crate::bytes::Bytes;
 use crate::check::messages::{Got, Told, unmatched};
 use crate::error::{Error, Result};
 use crate::numbers::Numbers;
@@ -152,7 +155,7 @@ pub(super) struct Messages {
     /// Receives that no message has matched.
     posted: Receives,
     /// Messages that a probe has matched and taken out of the queue, to be received by number.
-    matched: Numbers<u64, Unexpected<'static>>,
+    matched: Numbers<u64, Unexpected>,
     /// Receives whose message is cleared and not begun, by sender and the sender's number.
     cleared: HashMap<(u32, u64), Receiving>,
     /// Sends that are announced and not cleared, with their receiver.
@@ -167,29 +170,56 @@ pub(super) struct Messages {
 }
 
 /// A message that no receive has matched.
-struct Unexpected<'a> {
+struct Unexpected {
     arrival: Arrival,
-    body: Body<'a>,
+    body: Body,
     /// Under `--check`, what the sender has told of the message.
     known: Option<Box<Told>>,
 }
 
-impl Unexpected<'_> {
-    /// The message, with a copy of data that lie in a frame.
-    fn into_owned(self) -> Unexpected<'static> {
-        let body = match self.body {
-            Body::Here(bytes) => Body::Here(Cow::Owned(bytes.into_owned())),
-            Body::Announced(announced) => Body::Announced(announced),
-        };
-        Unexpected { arrival: self.arrival, body, known: self.known }
+enum Body {
+    /// The data are here.
+    Here(Data<'static>),
+    /// The data are at the sender.
+    Announced(Announced),
+}
+
+/// The data of a short message.
+pub(super) enum Data<'a> {
+    /// In the frame that brought them.
+    Frame(&'a [u8]),
+    /// Kept until a receive matches. Few bytes need no memory of their own.
+    Kept(SmallVec<[u8; 32]>),
+}
+
+impl Data<'_> {
+    fn into_owned(self) -> Data<'static> {
+        match self {
+            Data::Frame(bytes) => Data::Kept(SmallVec::from_slice(bytes)),
+            Data::Kept(bytes) => Data::Kept(bytes),
+        }
     }
 }
 
-enum Body<'a> {
-    /// The data are here.
-    Here(Cow<'a, [u8]>),
-    /// The data are at the sender.
-    Announced(Announced),
+impl Deref for Data<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Data::Frame(bytes) => bytes,
+            Data::Kept(bytes) => bytes,
+        }
+    }
+}
+
+impl From<Data<'_>> for Bytes {
+    fn from(data: Data<'_>) -> Bytes {
+        match data {
+            Data::Kept(bytes) if bytes.spilled() => Bytes::from(bytes.into_vec()),
+            data => Bytes::from(Cow::from(&*data)),
+        }
+    }
 }
 
 /// A message whose data are at the sender.
@@ -213,10 +243,10 @@ impl Announced {
 /// The value of a `Clear` whose receiver has the data, or needs none.
 const HAS_DATA: u64 = 1;
 
+/// A receive that no message has matched, whose landing is in its slot.
 struct Posted {
     number: u64,
     pattern: Pattern,
-    landing: Landing,
 }
 
 impl Messages {
@@ -350,8 +380,8 @@ impl Messages {
         } else if let Some(gone) = lost(&pattern.sender, peers) {
             self.requests.receive_at_once(Err(gone))
         } else {
-            let number = self.requests.start_receive();
-            self.posted.push(Posted { number, pattern, landing });
+            let number = self.requests.post(landing);
+            self.posted.push(Posted { number, pattern });
             number
         }
     }
@@ -383,7 +413,7 @@ impl Messages {
     /// with their kinds.
     pub(super) fn report_unmatched(&self, me: u32) -> Vec<(String, String)> {
         let data = self.unexpected.iter().filter(|it| it.arrival.is_data());
-        let report = |message: &Unexpected<'_>| {
+        let report = |message: &Unexpected| {
             let Arrival { peer, tag, .. } = message.arrival;
             unmatched(me, peer, tag, message.known.as_deref())
         };
@@ -411,7 +441,7 @@ impl Messages {
         out: &mut Outbox,
     ) -> Option<OtherCall> {
         let mut first = None;
-        let is_left = |message: &Unexpected<'_>| message.arrival.is_left_over(context, number);
+        let is_left = |message: &Unexpected| message.arrival.is_left_over(context, number);
         for message in self.unexpected.extract(is_left) {
             first = first.or(Some(message.arrival.other_call()));
             // The sender of an announced message waits until it is received.
@@ -499,6 +529,24 @@ impl Messages {
         received
     }
 
+    /// Takes the status of a receive, if it has ended.
+    #[inline]
+    pub(super) fn take_status(
+        &mut self,
+        number: u64,
+        peers: &Peers,
+        notes: &mut Notes,
+    ) -> Option<Result<Status>> {
+        match self.requests.take_status(number) {
+            Some(status) => Some(Ok(status)),
+            None if self.requests.is_received(number) => {
+                let received = self.take_received(number, peers, notes)?;
+                Some(received.map(|delivery| delivery.status))
+            }
+            None => None,
+        }
+    }
+
     /// Gives up a send or receive: lets go of its memory.
     pub(super) fn abandon(&mut self, number: u64, out: &mut Outbox) {
         self.posted.extract(|posted| posted.number == number);
@@ -516,13 +564,20 @@ impl Messages {
         &mut self,
         peer: u32,
         header: &Header,
-        bytes: Cow<'_, [u8]>,
+        data: Data<'_>,
         peers: &Peers,
         notes: &mut Notes,
         out: &mut Outbox,
     ) {
         let known = notes.told(peer);
-        self.arrive((peer, header), Body::Here(bytes), known, peers, out);
+        let arrival = arrival(peer, header, peers);
+        let Some(number) = self.posted.take(&arrival) else {
+            let body = Body::Here(data.into_owned());
+            return self.unexpected.push(Unexpected { arrival, body, known });
+        };
+        out.return_credit(peer, cost(arrival.length));
+        let stream = peers.stream_or_own(peer);
+        self.requests.land(number, |landing| landing.receive(&arrival, known, stream, data));
     }
 
     /// Takes in an `Announce`: a message whose data wait at the sender.
@@ -535,42 +590,24 @@ impl Messages {
         out: &mut Outbox,
     ) {
         let known = notes.told(peer);
-        self.arrive((peer, header), Body::Announced(Announced::of(header)), known, peers, out);
-    }
-
-    /// Delivers a message to the first receive that matches it, or queues it.
-    #[inline]
-    fn arrive(
-        &mut self,
-        (peer, header): (u32, &Header),
-        body: Body<'_>,
-        known: Option<Box<Told>>,
-        peers: &Peers,
-        out: &mut Outbox,
-    ) {
-        let arrival = Arrival {
-            peer,
-            context: header.context,
-            tag: header.displacement as i32,
-            signature: signature(header),
-            length: header.length,
-            by_length: peers.lets_match_by_length(peer),
-            is_native: peers.is_native(peer),
+        let (arrival, announced) = (arrival(peer, header, peers), Announced::of(header));
+        let Some(number) = self.posted.take(&arrival) else {
+            let body = Body::Announced(announced);
+            return self.unexpected.push(Unexpected { arrival, body, known });
         };
-        let message = Unexpected { arrival, body, known };
-        match self.posted.take(&arrival) {
-            Some(Posted { number, landing, .. }) => {
-                self.deliver(message, number, landing, peers, out);
-            }
-            None => self.unexpected.push(message.into_owned()),
+        if let Some(landing) = self.requests.take_landing(number) {
+            let stream = peers.stream_or_own(peer);
+            let receiving = Receiving::new(number, landing, &arrival, known, stream);
+            self.clear(&arrival, announced, number, receiving, out);
         }
     }
 
-    /// Delivers a message to a receive that matches it: takes in its data, or clears it.
+    /// Delivers a message of the queue to a receive that matches it: takes in its data, or clears
+    /// it.
     #[inline]
     fn deliver(
         &mut self,
-        Unexpected { arrival, body, known }: Unexpected<'_>,
+        Unexpected { arrival, body, known }: Unexpected,
         number: u64,
         landing: Landing,
         peers: &Peers,
@@ -578,9 +615,9 @@ impl Messages {
     ) {
         let stream = peers.stream_or_own(arrival.peer);
         match body {
-            Body::Here(bytes) => {
+            Body::Here(data) => {
                 out.return_credit(arrival.peer, cost(arrival.length));
-                let outcome = landing.receive(&arrival, known, stream, bytes);
+                let outcome = landing.receive(&arrival, known, stream, data);
                 self.requests.end_receive(number, outcome);
             }
             Body::Announced(announced) => {
@@ -675,6 +712,20 @@ impl Messages {
     #[cfg(test)]
     pub(super) fn remembers_no_send(&self) -> bool {
         self.requests.remember_no_send() && self.announced.is_empty()
+    }
+}
+
+/// The message that a header of a peer opens.
+#[inline]
+fn arrival(peer: u32, header: &Header, peers: &Peers) -> Arrival {
+    Arrival {
+        peer,
+        context: header.context,
+        tag: header.displacement as i32,
+        signature: signature(header),
+        length: header.length,
+        by_length: peers.lets_match_by_length(peer),
+        is_native: peers.is_native(peer),
     }
 }
 

@@ -93,14 +93,20 @@ impl Receives {
         bin.push_back((self.last, posted));
     }
 
-    /// Takes out the first receive that a message matches.
-    pub(super) fn take(&mut self, arrival: &Arrival) -> Option<Posted> {
-        if let Some(at) = self.list.iter().position(|posted| posted.pattern.matches(arrival)) {
-            return self.list.remove(at);
+    /// Takes out the first receive that a message matches. Returns its number.
+    #[inline]
+    pub(super) fn take(&mut self, arrival: &Arrival) -> Option<u64> {
+        match self.list.iter().position(|posted| posted.pattern.matches(arrival)) {
+            Some(0) => self.list.pop_front().map(|posted| posted.number),
+            Some(at) => self.list.remove(at).map(|posted| posted.number),
+            None if self.bins.is_empty() => None,
+            None => self.take_binned(arrival),
         }
-        if self.bins.is_empty() {
-            return None;
-        }
+    }
+
+    /// Takes the first receive that a message matches out of its bin.
+    #[inline(never)]
+    fn take_binned(&mut self, arrival: &Arrival) -> Option<u64> {
         let keys = Key::matching(arrival);
         let key = if self.open == 0 { keys[0] } else { self.first_of(keys)? };
         let Entry::Occupied(mut bin) = self.bins.entry(key) else { return None };
@@ -112,7 +118,7 @@ impl Receives {
                 self.spare.push(emptied);
             }
         }
-        posted.map(|(_, posted)| posted)
+        posted.map(|(_, posted)| posted.number)
     }
 
     /// The key of these whose bin has the first receive.
@@ -149,9 +155,9 @@ impl Receives {
 /// queue.
 #[derive(Default)]
 pub(super) struct Arrivals {
-    list: VecDeque<Unexpected<'static>>,
+    list: VecDeque<Unexpected>,
     /// Those of bins, by their order.
-    binned: BTreeMap<u64, Unexpected<'static>>,
+    binned: BTreeMap<u64, Unexpected>,
     bins: Bins<Bin>,
     /// The order of the last message that went to bins.
     last: u64,
@@ -179,7 +185,7 @@ impl Arrivals {
     }
 
     /// Adds the message that arrived last.
-    pub(super) fn push(&mut self, message: Unexpected<'static>) {
+    pub(super) fn push(&mut self, message: Unexpected) {
         self.any.store(true, Ordering::Relaxed);
         if self.binned.is_empty() && self.list.len() < LISTED {
             return self.list.push_back(message);
@@ -194,16 +200,17 @@ impl Arrivals {
     }
 
     /// The first message that a receive matches.
-    pub(super) fn first(&self, pattern: &Pattern) -> Option<&Unexpected<'static>> {
+    pub(super) fn first(&self, pattern: &Pattern) -> Option<&Unexpected> {
         let mut list = self.list.iter();
         list.find(|message| pattern.matches(&message.arrival))
             .or_else(|| self.binned.get(&self.first_binned(pattern)?))
     }
 
     /// Takes out the first message that a receive matches.
-    pub(super) fn take(&mut self, pattern: &Pattern) -> Option<Unexpected<'static>> {
+    pub(super) fn take(&mut self, pattern: &Pattern) -> Option<Unexpected> {
         let listed = self.list.iter().position(|message| pattern.matches(&message.arrival));
         let taken = match listed {
+            Some(0) => self.list.pop_front(),
             Some(at) => self.list.remove(at),
             None => self.remove(self.first_binned(pattern)?),
         };
@@ -219,15 +226,12 @@ impl Arrivals {
     }
 
     /// All messages in their order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Unexpected<'static>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Unexpected> {
         self.list.iter().chain(self.binned.values())
     }
 
     /// Takes out all messages of which `is_it` holds, in their order.
-    pub(super) fn extract(
-        &mut self,
-        is_it: impl Fn(&Unexpected<'_>) -> bool,
-    ) -> Vec<Unexpected<'static>> {
+    pub(super) fn extract(&mut self, is_it: impl Fn(&Unexpected) -> bool) -> Vec<Unexpected> {
         let mut taken = Vec::new();
         for message in std::mem::take(&mut self.list) {
             match is_it(&message) {
@@ -243,7 +247,7 @@ impl Arrivals {
     }
 
     /// Takes a message out of the bins.
-    fn remove(&mut self, place: u64) -> Option<Unexpected<'static>> {
+    fn remove(&mut self, place: u64) -> Option<Unexpected> {
         let Arrivals { binned, bins, .. } = self;
         let message = binned.remove(&place)?;
         for key in Key::matching(&message.arrival) {
@@ -270,7 +274,6 @@ mod tests {
 
     use super::super::super::peers::ByLength;
     use super::super::matching::Sender;
-    use super::super::receive::Landing;
     use super::super::{Announced, Body, Posted, Unexpected};
     use super::*;
     use crate::group::Group;
@@ -283,7 +286,7 @@ mod tests {
         Arrival { peer, context, tag, signature, length, by_length, is_native }
     }
 
-    fn message(arrival: Arrival) -> Unexpected<'static> {
+    fn message(arrival: Arrival) -> Unexpected {
         Unexpected {
             arrival,
             body: Body::Announced(Announced { number: 0, offer: None }),
@@ -323,7 +326,7 @@ mod tests {
                 let mut posted = lists.posted.iter();
                 let expected = posted.position(|(_, pattern)| pattern.matches(&arrival));
                 let expected = expected.map(|at| lists.posted.remove(at).0);
-                let found = receives.take(&arrival).map(|posted| posted.number);
+                let found = receives.take(&arrival);
                 assert_eq!(found, expected, "seed {seed}, step {step}");
                 if found.is_none() {
                     arrivals.push(message(arrival));
@@ -341,7 +344,7 @@ mod tests {
                     Some(at) => _ = lists.arrived.remove(at),
                     None => {
                         lists.posted.push((step, pattern.clone()));
-                        receives.push(Posted { number: step, pattern, landing: Landing::Bytes });
+                        receives.push(Posted { number: step, pattern });
                     }
                 }
             }

@@ -1,11 +1,11 @@
 //! A receive: the memory that it fills, and its outcome.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use longshore_transport::{Offer, PeerMemory};
-use shipable::{Architecture, Partial, SharedProgram};
+use shipable::{Architecture, Partial, Program, SharedProgram};
 
+use super::Data;
 use super::matching::{Arrival, Fit};
 use crate::bytes::Bytes;
 use crate::check::messages::Told;
@@ -49,8 +49,8 @@ pub(crate) struct Delivery {
     pub status: Status,
     /// The hash of the data's type signature, as the sender gave it.
     pub signature: u128,
-    /// The data, if the landing was [`Landing::Bytes`].
-    pub bytes: Bytes,
+    /// The data, if the landing was [`Landing::Bytes`]. Apart, so that others are short to move.
+    pub bytes: Option<Box<Bytes>>,
     /// Under `--check`, what the sender has told of the message.
     pub known: Option<Box<Told>>,
 }
@@ -82,8 +82,7 @@ impl Landing {
     /// Checks a message against the landing. Its data travel in the representation `stream`.
     #[inline]
     fn open(self, arrival: &Arrival, stream: &Architecture) -> Result<(Status, Buffer)> {
-        let (source, bytes) = (arrival.peer as i32, arrival.length);
-        let mut status = Status { source, tag: arrival.tag, count: 0, elements: 0, bytes };
+        let mut status = Status::of(arrival, 0);
         let buffer = match self {
             Landing::Bytes => {
                 status.count = arrival.length as i64;
@@ -91,10 +90,7 @@ impl Landing {
             }
             Landing::Nothing => Buffer::Nothing,
             Landing::Agreed { program, count, lease } => {
-                if program.stream_length(count)? != arrival.length {
-                    return Err(ErrorKind::Collective.into());
-                }
-                status.count = count as i64;
+                status = agreed(&program, count, arrival)?;
                 Buffer::Typed { program, count, lease, partial: Partial::default() }
             }
             Landing::Typed { datatype, count: room, lease, packed } => {
@@ -114,24 +110,32 @@ impl Landing {
     /// The signatures differ, the message is too long, or a value doesn't fit.
     #[inline]
     pub(super) fn receive(
-        self,
+        &self,
         arrival: &Arrival,
         known: Option<Box<Told>>,
         stream: &Architecture,
-        message: Cow<'_, [u8]>,
+        message: Data<'_>,
     ) -> Result<Delivery> {
         let taken = match self {
             Landing::Typed { datatype, count, lease, packed } => {
-                let room = (&*datatype, count, &lease);
+                let room = (&**datatype, *count, lease.span());
                 let status = take(room, packed.as_deref(), arrival, stream, &message);
-                status.map(|status| (status, Bytes::default()))
+                status.map(|status| (status, None))
             }
-            landing => landing.open(arrival, stream).and_then(|(status, mut buffer)| {
-                if let Buffer::Bytes(_) = buffer {
-                    return Ok((status, message.into()));
-                }
-                buffer.take(0, &message).map(|()| (status, Bytes::default()))
-            }),
+            Landing::Agreed { program, count, lease } => {
+                let status = agreed(program, *count, arrival);
+                let taken = status.and_then(|status| {
+                    let mut partial = Partial::default();
+                    let taken = lease.span().unpack(program, *count, 0, &message, &mut partial);
+                    taken.map(|_| status).map_err(conversion)
+                });
+                taken.map(|status| (status, None))
+            }
+            Landing::Bytes => {
+                let status = Status::of(arrival, arrival.length as i64);
+                Ok((status, Some(Box::new(message.into()))))
+            }
+            Landing::Nothing => Ok((Status::of(arrival, 0), None)),
         };
         match taken {
             Ok((status, bytes)) => {
@@ -139,6 +143,23 @@ impl Landing {
             }
             Err(error) => Err(refused(error, arrival, known)),
         }
+    }
+}
+
+impl Status {
+    /// The status of a message of so many elements, whose basic elements aren't counted.
+    #[inline]
+    fn of(arrival: &Arrival, count: i64) -> Status {
+        let (source, tag, bytes) = (arrival.peer as i32, arrival.tag, arrival.length);
+        Status { source, tag, count, elements: 0, bytes }
+    }
+}
+
+/// Checks a message against the elements on which sender and receiver have agreed.
+fn agreed(program: &Program, count: u64, arrival: &Arrival) -> Result<Status> {
+    match program.stream_length(count)? == arrival.length {
+        true => Ok(Status::of(arrival, count as i64)),
+        false => Err(ErrorKind::Collective.into()),
     }
 }
 
@@ -152,7 +173,7 @@ fn refused(error: Error, arrival: &Arrival, known: Option<Box<Told>>) -> Error {
 /// Takes a message that is all here into elements of a type, of which there is room for some.
 #[inline]
 fn take(
-    (datatype, room, lease): (&Compiled, u64, &Lease),
+    (datatype, room, span): (&Compiled, u64, Span),
     packed: Option<&Architecture>,
     arrival: &Arrival,
     stream: &Architecture,
@@ -160,10 +181,9 @@ fn take(
 ) -> Result<Status> {
     let fit = fit(arrival, (datatype, room), stream, packed)?;
     let (program, mut partial) = (fit.program(datatype), Partial::default());
-    let taken = lease.span().unpack(program, fit.touched, 0, message, &mut partial);
+    let taken = span.unpack(program, fit.touched, 0, message, &mut partial);
     taken.map_err(conversion)?;
-    let (source, tag, bytes) = (arrival.peer as i32, arrival.tag, arrival.length);
-    Ok(Status { source, tag, count: fit.count, elements: fit.elements, bytes })
+    Ok(Status { elements: fit.elements, ..Status::of(arrival, fit.count) })
 }
 
 /// Checks a message against a type and the number of its elements for which there is room.
@@ -278,8 +298,8 @@ impl Receiving {
     pub(super) fn into_outcome(self, cut: Option<Error>) -> Result<Delivery> {
         let Receiving { status, signature, buffer, known, error, .. } = self;
         let bytes = match buffer {
-            Buffer::Bytes(bytes) => bytes,
-            Buffer::Typed { .. } | Buffer::Nothing => Bytes::default(),
+            Buffer::Bytes(bytes) => Some(Box::new(bytes)),
+            Buffer::Typed { .. } | Buffer::Nothing => None,
         };
         match error.or(cut) {
             Some(error) => Err(error.of_message(status.source as u32, status.tag)),

@@ -4,7 +4,7 @@
 //! Each has a slot. Its number is the place of the slot with the slot's generation above it. The
 //! generation grows whenever the slot is freed, so the number of a request names no later one.
 
-use super::receive::Delivery;
+use super::receive::{Delivery, Landing, Status};
 use crate::error::Result;
 
 /// The sends and receives.
@@ -28,6 +28,8 @@ enum Request {
     /// A send under way whose end no call will ask for.
     Forgotten,
     Sent(Result<()>),
+    /// A receive that no message has matched.
+    Posted(Landing),
     /// A receive under way, or a message that a probe has taken out of the queue.
     Receiving,
     Received(Result<Delivery>),
@@ -54,6 +56,33 @@ impl Requests {
         self.insert(Request::Receiving)
     }
 
+    /// Numbers a receive that no message has matched.
+    #[inline]
+    pub(super) fn post(&mut self, landing: Landing) -> u64 {
+        self.insert(Request::Posted(landing))
+    }
+
+    /// Takes the landing of a receive that a message has matched.
+    #[inline]
+    pub(super) fn take_landing(&mut self, number: u64) -> Option<Landing> {
+        let slot = self.slot_mut(number)?;
+        let Request::Posted(_) = slot.request else { return None };
+        match std::mem::replace(&mut slot.request, Request::Receiving) {
+            Request::Posted(landing) => Some(landing),
+            _ => None,
+        }
+    }
+
+    /// Ends a receive that no message has matched, by what `receive` makes of its landing.
+    #[inline]
+    pub(super) fn land(&mut self, number: u64, receive: impl FnOnce(&Landing) -> Result<Delivery>) {
+        if let Some(slot) = self.slot_mut(number) {
+            if let Request::Posted(landing) = &slot.request {
+                slot.request = Request::Received(receive(landing));
+            }
+        }
+    }
+
     /// Numbers a receive that has ended.
     pub(super) fn receive_at_once(&mut self, outcome: Result<Delivery>) -> u64 {
         self.insert(Request::Received(outcome))
@@ -73,7 +102,7 @@ impl Requests {
     #[inline]
     pub(super) fn end_receive(&mut self, number: u64, outcome: Result<Delivery>) {
         if let Some(slot) = self.slot_mut(number) {
-            if let Request::Receiving = slot.request {
+            if let Request::Receiving | Request::Posted(_) = slot.request {
                 slot.request = Request::Received(outcome);
             }
         }
@@ -109,6 +138,19 @@ impl Requests {
         let Request::Received(outcome) = slot.free() else { return None };
         self.free.push(number as u32);
         Some(outcome)
+    }
+
+    /// Takes the status of a receive that has ended well, of whose message nothing else is kept.
+    #[inline]
+    pub(super) fn take_status(&mut self, number: u64) -> Option<Status> {
+        let slot = self.slot_mut(number)?;
+        let Request::Received(Ok(Delivery { status, bytes: None, known: None, .. })) = slot.request
+        else {
+            return None;
+        };
+        drop(slot.free());
+        self.free.push(number as u32);
+        Some(status)
     }
 
     /// Notes that no call will ask for the end of a request. A send under way goes on; its number
