@@ -15,6 +15,7 @@ use crate::job::Activity;
 use crate::memory::{Memory, Scope};
 use crate::observe::At;
 use crate::origin::Origin;
+use crate::raw::Pointed;
 use crate::several::Waitable;
 use crate::several::sealed::{self, Frame, Maker};
 
@@ -164,8 +165,44 @@ impl<M: Memory> Sending<M> {
     /// Those of [`Communicator::send`]. The data is dropped then.
     #[track_caller]
     pub fn wait(mut self) -> Result<M> {
-        self.pending.wait("isend", Activity::Send, State::take_sent)?;
+        self.end()?;
         self.pending.give_back()
+    }
+
+    #[track_caller]
+    fn end(&mut self) -> Result<()> {
+        self.pending.wait("isend", Activity::Send, State::take_sent).map(drop)
+    }
+}
+
+impl Sending<Pointed> {
+    /// Waits as [`wait`](Sending::wait) does, and keeps the request, which has ended then. Pointed
+    /// memory is the program's own, so nothing is returned.
+    ///
+    /// ```
+    /// use longshore::Given;
+    ///
+    /// # let rank = longshore::init()?;
+    /// let (value, mut room) = ([1.5], [0.0]);
+    /// let double = rank.type_of::<f64>()?;
+    /// // SAFETY: both arrays hold a double, and are used only after the requests' end.
+    /// let (from, to) = unsafe {
+    ///     let from = value.as_ptr().cast_mut().cast();
+    ///     (Given::raw(from, 1, &double), Given::raw(room.as_mut_ptr().cast(), 1, &double))
+    /// };
+    /// let mut receiving = rank.alone().irecv(to, 0, 3)?;
+    /// let mut sending = rank.alone().isend(from, 0, 3)?;
+    /// sending.complete()?;
+    /// assert_eq!((receiving.complete()?.tag, room), (3, value));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`wait`](Sending::wait).
+    #[track_caller]
+    pub fn complete(&mut self) -> Result<()> {
+        self.end()
     }
 }
 
@@ -216,10 +253,15 @@ impl<M: Memory> Receiving<M> {
     /// Those of [`Communicator::recv`]. The buffer is dropped then.
     #[track_caller]
     pub fn wait(mut self) -> Result<(M, Status)> {
-        let received = self.pending.wait("irecv", Activity::Receive, State::take_received)?;
-        let group = self.pending.communicator.peers();
-        let status = received.map_or(NULL_STATUS, |received| in_group(group, received.status));
+        let status = self.end()?;
         Ok((self.pending.give_back()?, status))
+    }
+
+    #[track_caller]
+    fn end(&mut self) -> Result<Status> {
+        let received = self.pending.wait("irecv", Activity::Receive, State::take_status)?;
+        let group = self.pending.communicator.peers();
+        Ok(received.map_or(NULL_STATUS, |received| in_group(group, received)))
     }
 
     /// Cancels the receive (MPI-5.0 section 3.8.4). Returns the buffer, and no status. If a message
@@ -269,6 +311,18 @@ impl<M: Memory> Receiving<M> {
             *withdrawn = true;
         }
         *withdrawn
+    }
+}
+
+impl Receiving<Pointed> {
+    /// Waits as [`wait`](Receiving::wait) does, and keeps the request, which has ended then. See
+    /// [`Sending::complete`].
+    ///
+    /// # Errors
+    /// Those of [`wait`](Receiving::wait).
+    #[track_caller]
+    pub fn complete(&mut self) -> Result<Status> {
+        self.end()
     }
 }
 

@@ -95,6 +95,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    fn of(ended: longshore::Result<Status>) -> Outcome {
+        match ended {
+            Ok(status) => Outcome { status, fault: None },
+            Err(error) => {
+                let message = error.message();
+                Outcome::failed(Fault::from(error), message)
+            }
+        }
+    }
+
     /// The outcome of an operation that failed, with the source and the tag of the message that it
     /// had matched.
     fn failed(fault: Fault, message: Option<(c_int, c_int)>) -> Outcome {
@@ -290,16 +300,22 @@ impl Operation {
         }
     }
 
+    /// Ends an operation that is complete, if no function of the program runs meanwhile.
+    fn end(&mut self, comm: Option<&Comm>) -> Option<Outcome> {
+        let ended = match self {
+            Operation::Receive(receiving, length) => receive(receiving, length.as_deref(), comm),
+            Operation::Send(sending) => sending.complete().map(|()| Status::EMPTY),
+            Operation::Exchange { .. } | Operation::Rma(_) | Operation::Complete(_) => {
+                return Some(mem::replace(self, Operation::Inactive).finish(comm));
+            }
+            _ => return None,
+        };
+        *self = Operation::Inactive;
+        Some(Outcome::of(ended))
+    }
+
     /// The outcome of an operation that is complete.
     fn finish(self, comm: Option<&Comm>) -> Outcome {
-        let receive = |receiving: Receiving<Pointed>, length: Option<Box<Length>>| {
-            let (_, status) = receiving.wait()?;
-            let status = envelope::received(comm, &status);
-            if let (Some(comm), Some(length)) = (comm, length) {
-                length.look_at(comm, &status);
-            }
-            Ok(status)
-        };
         let ended = match self {
             Operation::Complete(outcome) => return outcome,
             Operation::General(general) => {
@@ -315,12 +331,14 @@ impl Operation {
                 };
             }
             Operation::Inactive => Ok(Status::NONE),
-            Operation::Send(sending) => sending.wait().map(|_| Status::EMPTY),
-            Operation::Receive(receiving, length) => receive(receiving, length),
-            Operation::Exchange { both, length, .. } => {
-                let (sending, receiving) = *both;
-                let (sent, received) = (sending.wait(), receive(receiving, length));
-                sent.and(received)
+            Operation::Send(mut sending) => sending.complete().map(|()| Status::EMPTY),
+            Operation::Receive(mut receiving, length) => {
+                receive(&mut receiving, length.as_deref(), comm)
+            }
+            Operation::Exchange { mut both, length, .. } => {
+                let (sending, receiving) = &mut *both;
+                let sent = sending.complete();
+                sent.and(receive(receiving, length.as_deref(), comm))
             }
             Operation::Flush(sends, _copies) => {
                 let sent = sends.into_iter().try_for_each(|sending| sending.wait().map(drop));
@@ -329,14 +347,21 @@ impl Operation {
             Operation::Rma(request) => request.wait().map(|()| Status::EMPTY),
             Operation::Collective(started) => started.wait().map(|()| Status::EMPTY),
         };
-        match ended {
-            Ok(status) => Outcome { status, fault: None },
-            Err(error) => {
-                let message = error.message();
-                Outcome::failed(Fault::from(error), message)
-            }
-        }
+        Outcome::of(ended)
     }
+}
+
+/// Ends a receive, and looks at the length that was promised for it.
+fn receive(
+    receiving: &mut Receiving<Pointed>,
+    length: Option<&Length>,
+    comm: Option<&Comm>,
+) -> longshore::Result<Status> {
+    let status = envelope::received(comm, &receiving.complete()?);
+    if let (Some(comm), Some(length)) = (comm, length) {
+        length.look_at(comm, &status);
+    }
+    Ok(status)
 }
 
 /// The active requests of a call.
@@ -357,8 +382,11 @@ struct Active {
     request: &'static Request,
     /// `None` once the call has waited.
     operation: Option<MutexGuard<'static, Operation>>,
-    /// The operation, if it is complete and has to be ended.
-    complete: Option<Operation>,
+    /// The outcome of an operation that has ended.
+    outcome: Option<Outcome>,
+    /// An operation that is complete and still has to be ended. Apart, so that the others are short
+    /// to move.
+    complete: Option<Box<Operation>>,
 }
 
 /// A list, mostly of one element, which needs no allocation.
@@ -427,8 +455,8 @@ impl<'a> Batch<'a> {
             let request = borrow::<Request>(handle)?;
             let operation = request.operation()?;
             if !matches!(*operation, Operation::Inactive) {
-                let (operation, complete) = (Some(operation), None);
-                let active = Active { at, request, operation, complete };
+                let operation = Some(operation);
+                let active = Active { at, request, operation, outcome: None, complete: None };
                 batch.active.push(active, handles.len() - at);
             }
         }
@@ -491,16 +519,20 @@ impl<'a> Batch<'a> {
         Ok(complete)
     }
 
-    /// The active requests, of which those of some places are to be ended, in this order. The
-    /// operations of the others are given back: functions of the program run from now on, which may
-    /// use these requests.
+    /// The active requests, of which those of some places are to be ended, in this order. The end
+    /// of a message or of an operation on a window is part of this. The operations of the others
+    /// are given back: functions of the program run from now on, which may use these requests.
     fn ending(mut self, places: impl Iterator<Item = usize>) -> Ending {
         let mut places = places.peekable();
         for active in self.active.iter_mut() {
             while places.next_if(|place| *place < active.at).is_some() {}
             if let Some(mut operation) = active.operation.take() {
                 if places.peek() == Some(&active.at) {
-                    active.complete = Some(mem::replace(&mut *operation, Operation::Inactive));
+                    active.outcome = operation.end(active.request.comm.as_deref());
+                    if active.outcome.is_none() {
+                        let complete = mem::replace(&mut *operation, Operation::Inactive);
+                        active.complete = Some(Box::new(complete));
+                    }
                 }
             }
         }
@@ -559,21 +591,24 @@ enum Until {
 
 /// Ends a complete request: its handle becomes null, or it is inactive if it is persistent.
 fn end(handle: &mut Handle, active: Option<&mut Active>) -> Result<(Outcome, Raiser)> {
-    let ended = active.and_then(|it| Some((it.request, it.complete.take()?)));
-    let Some((request, ended)) = ended else {
+    let ended = active.filter(|active| active.outcome.is_some() || active.complete.is_some());
+    let Some(Active { request, outcome, complete, .. }) = ended else {
         let mut status = Status::NONE;
         if has_ended(*handle) {
             (*handle, status) = (REQUEST_NULL, Status::EMPTY);
         }
         return Ok((Outcome { status, fault: None }, Raiser::Own));
     };
-    if request.plan.is_some() {
-        return Ok((ended.finish(request.comm.as_deref()), request.raiser));
+    // Removed first: the end may call functions of the program.
+    let removed = if request.plan.is_none() { Some(remove::<Request>(handle)?) } else { None };
+    let finish = |operation: Box<Operation>| operation.finish(request.comm.as_deref());
+    let outcome = outcome.take().or_else(|| complete.take().map(finish));
+    let outcome = outcome.unwrap_or(Outcome { status: Status::NONE, fault: None });
+    let raiser = request.raiser;
+    if let Some(removed) = removed {
+        keep(removed);
     }
-    let request = remove::<Request>(handle)?;
-    let ended = (ended.finish(request.comm.as_deref()), request.raiser);
-    keep(request);
-    Ok(ended)
+    Ok((outcome, raiser))
 }
 
 /// Takes the outcome of a complete request.
