@@ -37,6 +37,13 @@ impl File {
             Error::argument(Class::Arg, problem)
         })?;
         let part = start..view.layout.position(end)?;
+        if writes && view.layout.overlaps_in(&part)? {
+            let problem = format!(
+                "tiles of the view's filetype overlap each other, and {etypes} etypes from offset \
+                 {offset} on lie in several: a write of them would write bytes twice"
+            );
+            return Err(Error::argument(Class::Io, problem));
+        }
         if matches!(at, At::Pointer) {
             state.pointer = end;
         }

@@ -88,7 +88,7 @@ impl Layout {
             );
             return Err(Error::argument(Class::Io, problem));
         }
-        let overlaps = program.overlaps(2);
+        let overlaps = program.overlaps(1);
         let architecture = *architecture;
         Ok(Layout { disp, etype: etype_size, tile, architecture, ascends, overlaps })
     }
@@ -109,9 +109,32 @@ impl Layout {
         self.ascends
     }
 
-    /// Whether a tile overlaps itself or the next one, so that writes would write bytes twice.
+    /// Whether a tile overlaps itself, so that writes would write bytes twice.
     pub fn overlaps(&self) -> bool {
         self.overlaps
+    }
+
+    /// Whether the bytes of a part of the stream overlap in the file. Each tile may be disjoint and
+    /// overlap the next one, as that of a view of which one tile is used.
+    ///
+    /// # Errors
+    /// ARG for offsets beyond an `i64`.
+    pub fn overlaps_in(&self, part: &Range<u64>) -> Result<bool> {
+        if self.ascends || part.is_empty() {
+            return Ok(self.overlaps);
+        }
+        let size = self.tile_size();
+        let tiles = (part.end - 1) / size - part.start / size + 1;
+        if tiles == 1 || !self.tile.native().overlaps(tiles) {
+            return Ok(self.overlaps);
+        }
+        let mut runs = Vec::new();
+        self.runs(part.clone(), |offset, len| {
+            runs.push((offset, offset + len));
+            true
+        })?;
+        runs.sort_unstable();
+        Ok(runs.windows(2).any(|pair| pair[0].1 > pair[1].0))
     }
 
     fn tile_size(&self) -> u64 {
@@ -309,6 +332,20 @@ mod tests {
         let twice = Datatype::hindexed(&[4196, 4096], &[0, 4000], &byte).unwrap();
         let twice = layout(0, &byte, &twice).unwrap();
         assert!(!twice.ascends() && twice.overlaps());
+    }
+
+    /// As libraries make for one variable of a file, whose bounds are those of its last member.
+    #[test]
+    fn tiles_that_overlap_each_other_serve_one_at_a_time() {
+        let byte = Datatype::byte();
+        let last = Datatype::resized(0, 8, &Datatype::contiguous(4, &byte).unwrap()).unwrap();
+        let tile = Datatype::struct_(&[16, 1], &[0, 16], &[byte.clone(), last]).unwrap();
+        let layout = layout(0, &byte, &tile).unwrap();
+        assert!(!layout.ascends() && !layout.overlaps());
+        let overlaps = |part| layout.overlaps_in(&part).unwrap();
+        assert!(!overlaps(0..20) && !overlaps(20..40) && !overlaps(10..10));
+        // The second tile begins at byte 8.
+        assert!(overlaps(0..40) && overlaps(8..21) && !overlaps(16..28) && overlaps(16..29));
     }
 
     #[test]
