@@ -280,6 +280,12 @@ pub(crate) fn size(object: BorrowedFd<'_>) -> Result<u64, SegmentError> {
     rustix::fs::seek(object, SeekFrom::End(0)).map_err(failed("lseek"))
 }
 
+/// The number by which the system knows the object.
+pub(crate) fn number(fd: BorrowedFd<'_>) -> Result<u64, SegmentError> {
+    let found = rustix::fs::fstat(fd).map_err(failed("fstat"))?;
+    Ok(found.st_ino)
+}
+
 fn failed(call: &'static str) -> impl Fn(Errno) -> SegmentError {
     move |error| SegmentError::System { call, errno: error.raw_os_error() }
 }

@@ -38,7 +38,7 @@ pub const MAX_RANKS: u32 = 2896;
 pub const MAX_SIMULATED_RANKS: u32 = 1 << 16;
 
 const MAGIC: [u8; 8] = *b"LONGSHOR";
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// The size of the object, which is sparse. It bounds the sum of all windows on a host.
 pub(crate) const SIZE: u64 = 1 << 40;
@@ -53,6 +53,7 @@ pub(crate) const SIZE: u64 = 1 << 40;
 ///  128 lock: head u32, zero
 ///  192 ranges: u32, the entries ever used   196 top: u32, in granules, where no range is after
 ///  200 vacant: u32, an entry before which none is free, or !0
+///  204 started: u32, the ranks that the launcher has started, or 0: all
 /// ```
 #[repr(C)]
 pub(crate) struct Header {
@@ -68,6 +69,7 @@ pub(crate) struct Header {
     pub ranges: Le32,
     pub top: Le32,
     pub vacant: Le32,
+    pub started: Le32,
 }
 
 // SAFETY: repr(C), of words and padding.
@@ -185,6 +187,7 @@ const _: () = {
     assert!(std::mem::offset_of!(Header, job) == 64);
     assert!(std::mem::offset_of!(Header, lock) == 128);
     assert!(std::mem::offset_of!(Header, ranges) == 192);
+    assert!(std::mem::offset_of!(Header, started) == 204);
     assert!(size_of::<RankBlock>() == 128 && size_of::<RangeEntry>() == 16);
     assert!(size_of::<Remark>() == 256);
     assert!(std::mem::offset_of!(RankBlock, note) == 64);

@@ -123,6 +123,25 @@ impl Segment {
         Self::with_rings(ranks, ring_bytes)
     }
 
+    /// Creates the segment for a job of `ranks` ranks that may start up to `more` others. Fewer
+    /// others have room if the segment is too small for them. Returns the launcher's handle.
+    /// [`started`](Segment::started) is `ranks` at first.
+    ///
+    /// # Errors
+    /// Those of [`create`](Segment::create).
+    pub fn create_with_room(ranks: u32, more: u32) -> Result<Self, SegmentError> {
+        let mut room = more.min(MAX_RANKS.saturating_sub(ranks));
+        let ring_bytes = (1 << 20) / ranks.clamp(4, 64).next_power_of_two();
+        while room > 0 {
+            if let Ok(segment) = Self::with_rings(ranks + room, ring_bytes) {
+                segment.start(ranks);
+                return Ok(segment);
+            }
+            room /= 2;
+        }
+        Self::create(ranks)
+    }
+
     /// Creates the segment for a job of `ranks` ranks, with `ring_bytes` of bulk in each ring.
     /// Returns the launcher's handle.
     ///
@@ -233,10 +252,34 @@ impl Segment {
         self.rank
     }
 
-    /// The number of ranks in the job.
+    /// The number by which processes of this host that share the segment know it. No other segment
+    /// that exists at the same time has it.
+    ///
+    /// # Errors
+    /// [`SegmentError::System`].
+    pub fn number(&self) -> Result<u64, SegmentError> {
+        mapping::number(self.as_fd())
+    }
+
+    /// The number of ranks for which the segment has room.
     #[inline]
     pub fn size(&self) -> u32 {
         self.shared.geometry.ranks
+    }
+
+    /// The number of ranks that the job has, or had: the first of those for which there is room.
+    #[inline]
+    pub fn started(&self) -> u32 {
+        // Acquire pairs with the release in `start`.
+        match self.header().started.load(Acquire) {
+            0 => self.size(),
+            started => started.min(self.size()),
+        }
+    }
+
+    /// Sets the number of ranks that the job has, or had. Only the launcher calls this.
+    pub fn start(&self, ranks: u32) {
+        self.header().started.store(ranks, Release);
     }
 
     /// Maps a range, after checking it against the segment, so it may come from a peer. Map on
