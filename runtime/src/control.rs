@@ -299,7 +299,7 @@ mod tests {
         let place = segment.as_rank(0).unwrap().allocate(Control::bytes(2, 0)).unwrap();
         [0, 1].map(|rank| {
             let segment = segment.as_rank(rank).unwrap();
-            Control::new(&segment, place, &Group::of_job(2, rank), rank, 0).unwrap().unwrap()
+            Control::new(&segment, place, &Group::of_world(0..2, rank), rank, 0).unwrap().unwrap()
         })
     }
 

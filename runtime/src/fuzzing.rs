@@ -38,9 +38,10 @@ impl Target {
         let peer = Box::new(cluster.link(1).expect("rank 1's link"));
         let architecture = Architecture::NATIVE;
         let (emulated, by_length, room) = (false, false, ROOM);
-        let me = Me { rank: 0, size: 2, architecture, emulated, by_length, room };
+        let (size, first, count) = (2, 0, 2);
+        let me = Me { rank: 0, size, first, count, architecture, emulated, by_length, room };
         let mut engine = Engine::new(me, link, SECRET.to_vec().into(), Arc::default(), None);
-        let (segment, group) = (cluster.segment(0).expect("rank 0's"), Group::of_job(2, 0));
+        let (segment, group) = (cluster.segment(0).expect("rank 0's"), Group::of_world(0..2, 0));
         let place = segment.allocate(Control::bytes(2, 2)).expect("shared memory");
         let control = Control::new(&segment, place, &group, 0, 2).expect("shared memory");
         let exposure = Exposure {

@@ -3,10 +3,11 @@
 //! A group is a local value: an ordered set of processes, each identified by its rank in the job.
 //! Making one needs no communication.
 //!
-//! Left out: groups of several jobs, and of sessions (MPI-5.0 sections 7.3.2 and 11.8).
+//! Left out: groups of sessions (MPI-5.0 section 7.3.2).
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 pub use shipable::flat::Comparison;
@@ -44,9 +45,9 @@ struct Members {
 }
 
 impl Group {
-    /// The group of all processes of a job of `size` processes, at process `me`.
-    pub(crate) fn of_job(size: u32, me: u32) -> Group {
-        Group::new((0..size).collect(), me)
+    /// The group of the processes of a world, at process `me`.
+    pub(crate) fn of_world(world: Range<u32>, me: u32) -> Group {
+        Group::new(world.collect(), me)
     }
 
     /// The group of these distinct ranks of the job, at process `me`.
@@ -367,7 +368,7 @@ mod tests {
 
     #[test]
     fn ranges_are_inclusive_and_may_run_down() {
-        let eight = Group::of_job(8, 2);
+        let eight = Group::of_world(0..8, 2);
         assert_eq!(eight.range_incl(&[(1, 5, 2)]).unwrap().processes(), [1, 3, 5]);
         assert_eq!(eight.range_incl(&[(6, 1, -3), (7, 7, 1)]).unwrap().processes(), [6, 3, 7]);
         assert_eq!(eight.range_excl(&[(0, 6, 1)]).unwrap().processes(), [7]);
@@ -381,20 +382,20 @@ mod tests {
 
     #[test]
     fn errors_name_the_wrong_ranks() {
-        let two = Group::of_job(2, 0);
+        let two = Group::of_world(0..2, 0);
         let words = |outcome: Result<Group>| outcome.unwrap_err().to_string();
         assert!(words(two.incl(&[0, 2])).contains("no rank 2 in a communicator or group of 2"));
         let none = words(two.excl(&[PROC_NULL]));
         assert!(none.contains("no rank PROC_NULL") && !none.contains("or PROC_NULL"), "{none}");
         assert!(words(two.incl(&[1, 1])).contains("rank 1 is named twice"));
-        let elsewhere = two.union(&Group::of_job(2, 1)).unwrap_err();
+        let elsewhere = two.union(&Group::of_world(0..2, 1)).unwrap_err();
         assert_eq!(elsewhere.class(), Class::Group);
     }
 
     #[test]
     fn the_hosts_of_a_group_are_found() {
         let hosts = Hosts::new(vec![4, 4, 7, 4]);
-        let all = Group::of_job(4, 0);
+        let all = Group::of_world(0..4, 0);
         assert!(!all.is_on_one(&hosts) && Group::new(vec![3, 0], 0).is_on_one(&hosts));
         assert_eq!((all.first_beside(&hosts, 3), all.first_beside(&hosts, 2)), (0, 2));
         assert_eq!(Group::new(vec![2, 3, 1], 1).first_beside(&hosts, 1), 1);

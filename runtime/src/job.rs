@@ -5,6 +5,7 @@
 //! rest through the launcher's key-value store. Ranks on several hosts exchange their network
 //! addresses through that store too.
 
+pub(crate) use longshore_job::joining::{Order, Started, Wanted};
 #[doc(inline)]
 pub use longshore_job::{
     Activity, Checking, Environment, Error, OnDeath, Progress, Routes, Secret, Topic, Topics,

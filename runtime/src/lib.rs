@@ -120,6 +120,7 @@ mod p2p;
 mod packed;
 mod pointer;
 mod pool;
+mod port;
 mod process;
 mod program;
 mod rank;
@@ -141,7 +142,7 @@ pub use assert::Assert;
 pub use buffer::Buffer;
 pub use communicator::{
     ANY_SOURCE, ANY_TAG, Collective, Communicator, Neighbors, Operator, ROOT, SharedOperator,
-    SplitType, UserOp,
+    Spawn, Spawned, SplitType, UserOp,
 };
 pub use engine::{Policy as TargetTypes, Status, UNDEFINED};
 pub use error::{Error, ErrorKind, Place, Result};
@@ -157,6 +158,7 @@ pub use memory::Memory;
 pub use object::{Cacheable, Callbacks, ErrorHandler, Holder, Keyval, Outcome};
 pub use origin::{Destination, IN_PLACE, InPlace, Origin, RankMemory, RankMemoryMut};
 pub use p2p::{Envelope, Matched, Receiving, Sending};
+pub use port::Port;
 pub use program::{Interface, Language, SourceLine};
 pub use rank::{Matching, Rank, init, init_with};
 pub use raw::Pointed;

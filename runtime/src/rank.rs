@@ -1,5 +1,7 @@
 //! [`Rank`]: a process as a member of its job, from `init` to `finalize`.
 
+mod ports;
+
 use std::any::Any;
 use std::panic::Location;
 use std::sync::Arc;
@@ -40,6 +42,8 @@ pub struct Rank {
     process: Arc<Process>,
     world: Communicator,
     alone: Communicator,
+    /// With the ranks that had this one started.
+    parent: Option<Communicator>,
     _fork_guard: ForkGuard,
 }
 
@@ -120,7 +124,8 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
     };
     let duplicate = environment.segment.try_clone();
     let fd = duplicate.map_err(crate::job::Error::Segment)?;
-    let segment = Segment::attach(fd, environment.rank)?;
+    let first = environment.first;
+    let segment = Segment::attach(fd, first + environment.rank)?;
     let near = ShmLink::new(segment.clone())?;
     let (hosts, secret) = (environment.hosts.clone(), environment.secret.bytes());
     let link = join(&segment, near, &hosts, environment.network.take(), secret)?;
@@ -129,6 +134,7 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
     if let Some(architecture) = crate::job::architecture()? {
         setup.architecture = architecture;
     }
+    setup.world = Some(first..first + environment.size);
     setup.routes = environment.routes;
     setup.adversary = adversary;
     setup.check = check;
@@ -143,8 +149,13 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
         // hello frames.
         setup.secret = environment.secret.bytes().to_vec().into();
     }
+    let parent = environment.parent.take();
     setup.environment = Some(environment);
-    Rank::start(setup)
+    let mut rank = Rank::start(setup)?;
+    if let Some(port) = parent {
+        rank.meet_parent(&port)?;
+    }
+    Ok(rank)
 }
 
 /// Combines the link within this host with the network's, if the job has a network.
@@ -168,7 +179,7 @@ impl Rank {
         let world = Communicator::world(process.clone(), meeting);
         let alone = Communicator::alone(process.clone());
         let _fork_guard = ForkGuard::new(&process);
-        Ok(Rank { process, world, alone, _fork_guard })
+        Ok(Rank { process, world, alone, parent: None, _fork_guard })
     }
 
     pub(crate) fn process(&self) -> &Arc<Process> {

@@ -94,6 +94,14 @@ activities! {
     Requests = 37, "a wait for requests";
     /// Waiting for a notification in window *argument*.
     WaitNotify = 38, "a wait for a notification in window {}";
+    /// Waiting for another rank to connect to a port.
+    Accept = 39, "an accept";
+    /// Connecting to a port.
+    Connect = 40, "a connect";
+    /// Starting processes, and waiting for their init.
+    Spawn = 41, "a spawn";
+    /// Disconnecting a communicator.
+    Disconnect = 42, "a disconnect";
 }
 
 impl Activity {
@@ -144,7 +152,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in (0..25).chain(32..39) {
+        for code in (0..25).chain(32..43) {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

@@ -27,6 +27,10 @@ pub const PMIX_LIBRARY: &str = "LONGSHORE_PMIX";
 /// Set if the launcher is `longshore run`. Its PMI-1 server also passes the job's segment on this
 /// host and the job's secret. Without it, the ranks make both themselves.
 pub const LAUNCHER: &str = "LONGSHORE_LAUNCHER";
+/// The number of rank 0 among all ranks of the job, if a rank had these ranks started.
+pub const FIRST: &str = "LONGSHORE_FIRST";
+/// The port by which these ranks meet those that had them started.
+pub const PARENT: &str = "LONGSHORE_PARENT";
 /// The hosts of all ranks, as runs of consecutive ranks on one host: `4,4`. A run whose host has
 /// ranks before it names that host by its number from 0: `1,1,1@0,1@1`. If absent: all ranks are on
 /// this host.

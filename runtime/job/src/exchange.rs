@@ -5,6 +5,7 @@
 
 use std::io;
 
+use super::joining::{Order, Started};
 use super::{pmi, pmix};
 
 /// The bytes of a value that are published by PMIx, which has no limit of its own.
@@ -73,6 +74,47 @@ impl Exchange {
         match self {
             Exchange::Pmi(client, _) => client.finalize(),
             Exchange::Pmix(client) => client.finalize(),
+        }
+    }
+
+    /// The number of this process's program among those that were started together, if the
+    /// launcher knows it.
+    pub(super) fn program(&mut self) -> io::Result<Option<u32>> {
+        match self {
+            Exchange::Pmi(client, _) => client.program(),
+            Exchange::Pmix(_) => Ok(None),
+        }
+    }
+
+    /// Asks `longshore run` to start processes.
+    pub(super) fn order(&mut self, order: &Order) -> io::Result<Started> {
+        self.joining()?.order(order)
+    }
+
+    /// Has `longshore run` publish a port. Returns whether the name was free.
+    pub(super) fn publish_port(&mut self, name: &str, port: &str) -> io::Result<bool> {
+        self.joining()?.publish_port(name, port)
+    }
+
+    /// Has `longshore run` forget a name. Returns whether it knew the name.
+    pub(super) fn unpublish_port(&mut self, name: &str) -> io::Result<bool> {
+        self.joining()?.unpublish_port(name)
+    }
+
+    /// The port that is published under a name.
+    pub(super) fn look_up_port(&mut self, name: &str) -> io::Result<Option<String>> {
+        self.joining()?.look_up_port(name)
+    }
+
+    /// The client of a launcher that starts processes and keeps names.
+    fn joining(&mut self) -> io::Result<&mut pmi::Client> {
+        match self {
+            Exchange::Pmi(client, _) if client.is_ours() => Ok(client),
+            _ => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this launcher neither starts processes for a rank nor keeps names of ports: start \
+                 the job by `longshore run`, or by mpiexec of the same installation",
+            )),
         }
     }
 

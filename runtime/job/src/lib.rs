@@ -18,8 +18,11 @@ mod exchange;
 mod hosts;
 mod inherited;
 #[doc(hidden)]
+pub mod joining;
+#[doc(hidden)]
 pub mod journal;
 mod language;
+mod line;
 mod network;
 pub mod pmi;
 mod pmix;
@@ -56,6 +59,15 @@ pub struct Environment {
     pub rank: u32,
     /// The number of ranks, above `rank`.
     pub size: u32,
+    /// The number of rank 0 among all ranks of the job: 0, unless a rank had this one started.
+    #[doc(hidden)]
+    pub first: u32,
+    /// The port by which these ranks meet those that had them started.
+    #[doc(hidden)]
+    pub parent: Option<String>,
+    /// The number of the program among those that were started together, if the launcher knows it.
+    #[doc(hidden)]
+    pub program: Option<u32>,
     /// The segment that all ranks on this host share.
     pub segment: OwnedFd,
     /// The secret by which ranks prove that they belong to the job.
@@ -295,6 +307,12 @@ impl Environment {
             Some(_) => launcher.join().map_err(Error::Launcher)?,
             None => None,
         };
+        let (mut first, mut parent) = (0, None);
+        if text(env::LAUNCHER).is_some() {
+            first = optional(env::FIRST, "the number of the first rank")?.unwrap_or_default();
+            parent = text(env::PARENT);
+        }
+        let program = launcher.program().map_err(Error::Launcher)?;
         let mut journal = None;
         let (segment, secret, hosts, lifeline) = match joined {
             Some(pmi::Joined { segment, lifeline, secret, journal: left }) => {
@@ -330,6 +348,9 @@ impl Environment {
             network,
             rank,
             size,
+            first,
+            parent,
+            program,
             segment,
             secret,
             routes,
@@ -356,6 +377,43 @@ impl Environment {
     /// Notifies the launcher that this rank has finalized. Its exit is no failure after this call.
     pub fn finalize(&mut self) -> Result<(), Error> {
         self.launcher.finalize().map_err(Error::Launcher)
+    }
+
+    /// Asks the launcher to start processes. Returns once they run, or none does.
+    ///
+    /// # Errors
+    /// The launcher isn't `longshore run`, or doesn't answer.
+    #[doc(hidden)]
+    pub fn order(&mut self, order: &joining::Order) -> Result<joining::Started, Error> {
+        self.launcher.order(order).map_err(Error::Launcher)
+    }
+
+    /// Has the launcher publish a port under a name, unless the name is taken. Returns whether it
+    /// was free.
+    ///
+    /// # Errors
+    /// The launcher isn't `longshore run`, or doesn't answer.
+    #[doc(hidden)]
+    pub fn publish(&mut self, name: &str, port: &str) -> Result<bool, Error> {
+        self.launcher.publish_port(name, port).map_err(Error::Launcher)
+    }
+
+    /// Has the launcher forget a name. Returns whether it knew the name.
+    ///
+    /// # Errors
+    /// The launcher isn't `longshore run`, or doesn't answer.
+    #[doc(hidden)]
+    pub fn unpublish(&mut self, name: &str) -> Result<bool, Error> {
+        self.launcher.unpublish_port(name).map_err(Error::Launcher)
+    }
+
+    /// The port that is published under a name, if there is one.
+    ///
+    /// # Errors
+    /// The launcher isn't `longshore run`, or doesn't answer.
+    #[doc(hidden)]
+    pub fn look_up(&mut self, name: &str) -> Result<Option<String>, Error> {
+        self.launcher.look_up_port(name).map_err(Error::Launcher)
     }
 
     /// Asks the launcher to end the whole job with exit status `code`.

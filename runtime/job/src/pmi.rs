@@ -1,7 +1,7 @@
 //! A client of PMI-1, the text protocol with which most launchers serve the processes of a job.
 //!
-//! A request is one line of `key=value` words, and so is a reply. Name publishing and spawning are
-//! not supported.
+//! A request is one line of `key=value` words, and so is a reply. Names of ports and orders for
+//! processes go to `longshore run` in lines of its own: see [`joining`].
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,6 +12,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use zeroize::Zeroizing;
 
 use super::inherited;
+use super::joining::{self, Order, Started};
+#[doc(hidden)]
+pub use super::line::word;
 use super::secret::Secret;
 
 /// The request to `longshore run` for the job's parts on this host, which isn't part of PMI-1.
@@ -200,6 +203,65 @@ impl Client {
         self.call("cmd=finalize", "finalize_ack").map(drop)
     }
 
+    /// Whether the server is `longshore run`.
+    pub(super) fn is_ours(&self) -> bool {
+        self.store == STORE
+    }
+
+    /// The number of this process's program among those that were started together.
+    pub(super) fn program(&mut self) -> io::Result<Option<u32>> {
+        if !self.is_ours() {
+            return Ok(None);
+        }
+        let reply = self.call("cmd=get_appnum", "appnum")?;
+        Ok(word(&reply, "appnum").and_then(|number| number.parse().ok()))
+    }
+
+    /// Asks `longshore run` to start processes.
+    pub(super) fn order(&mut self, order: &Order) -> io::Result<Started> {
+        let bytes = shipable::codec::encode(order, joining::ORDER_LIMIT);
+        let bytes = bytes.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let mut pieces = bytes.chunks(joining::PIECE).peekable();
+        while let Some(piece) = pieces.next() {
+            let more = u32::from(pieces.peek().is_some());
+            let line =
+                format!("cmd=longshore_start more={more} order={}\n", joining::digits(piece));
+            (&self.stream.socket).write_all(line.as_bytes())?;
+        }
+        let reply = self.line("longshore_started")?;
+        Started::parse(&reply).ok_or_else(|| unexpected(&reply))
+    }
+
+    /// Has `longshore run` publish a port. Returns whether the name was free.
+    pub(super) fn publish_port(&mut self, name: &str, port: &str) -> io::Result<bool> {
+        let [name, port] = [name, port].map(|text| joining::digits(text.as_bytes()));
+        let request = format!("cmd=longshore_publish name={name} port={port}\n");
+        (&self.stream.socket).write_all(request.as_bytes())?;
+        Ok(word(&self.line("longshore_published")?, "rc") == Some("0"))
+    }
+
+    /// Has `longshore run` forget a name. Returns whether it knew the name.
+    pub(super) fn unpublish_port(&mut self, name: &str) -> io::Result<bool> {
+        let request =
+            format!("cmd=longshore_unpublish name={}\n", joining::digits(name.as_bytes()));
+        (&self.stream.socket).write_all(request.as_bytes())?;
+        Ok(word(&self.line("longshore_unpublished")?, "rc") == Some("0"))
+    }
+
+    /// The port that is published under a name.
+    pub(super) fn look_up_port(&mut self, name: &str) -> io::Result<Option<String>> {
+        let request = format!("cmd=longshore_lookup name={}\n", joining::digits(name.as_bytes()));
+        (&self.stream.socket).write_all(request.as_bytes())?;
+        let reply = self.line("longshore_found")?;
+        match word(&reply, "rc") {
+            Some("0") => {
+                let port = word(&reply, "port").and_then(joining::text);
+                port.map(Some).ok_or_else(|| unexpected(&reply))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Asks the launcher to end the whole job with status `code`. The launcher then sends signals.
     pub fn abort(&mut self, code: i32) -> io::Result<()> {
         (&self.stream.socket).write_all(format!("cmd=abort exitcode={code}\n").as_bytes())
@@ -288,14 +350,6 @@ fn put(store: &str, key: &str) -> String {
 
 fn unexpected(line: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the launcher answered \"{line}\""))
-}
-
-/// The value of `key` in a line of `key=value` words.
-#[doc(hidden)]
-pub fn word<'a>(line: &'a str, key: &str) -> Option<&'a str> {
-    line.split_ascii_whitespace()
-        .find_map(|word| word.split_once('=').filter(|(name, _)| *name == key))
-        .map(|(_, value)| value)
 }
 
 #[cfg(test)]

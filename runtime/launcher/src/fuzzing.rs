@@ -152,11 +152,13 @@ impl Launcher {
         use super::message::{Member, Outbox, Program};
         use longshore_job::Secret;
         let member = |rank| Member { rank, part: 0, program: 0, arch: Some("s390x".to_owned()) };
-        let program =
-            Program { path: "true".into(), arguments: vec!["a".into()], environment: vec![] };
+        let (path, arguments) = ("true".into(), vec!["a".into()]);
+        let program = Program { path, arguments, environment: vec![], folder: None };
         let orders = Orders {
             journal: None,
             size: 4,
+            first: 0,
+            room: 0,
             programs: vec![program],
             members: vec![member(2), member(3)],
             environment: vec![("A".into(), "b".into())],

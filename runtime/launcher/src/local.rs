@@ -117,19 +117,11 @@ impl LocalRanks {
     /// # Errors
     /// A program can't be started, or a system call fails. No rank is left running.
     pub(super) fn start(orders: &Orders, is_agent: bool) -> Result<LocalRanks, Error> {
-        if !orders.is_consistent() {
-            return Err(io::Error::other("the orders name ranks or programs out of range").into());
-        }
-        if let Some(folder) = &orders.folder {
-            // Checked first, because spawn reports a missing folder as a missing program. The final
-            // "." asks for the permission to enter the folder, not to list it.
-            let entered = access(&Path::new(folder).join("."), AccessFlags::X_OK);
-            let error =
-                |errno: Errno| Error::Folder { folder: folder.clone(), source: errno.into() };
-            entered.map_err(error)?;
-        }
+        let folders = orders.folder.iter().chain(orders.programs.iter().flat_map(|it| &it.folder));
+        folders.into_iter().try_for_each(check_folder)?;
+        let segment = Segment::create_with_room(orders.size, orders.room)?;
         let mut station = LocalRanks {
-            share: Share { segment: Segment::create(orders.size)?, secret: orders.secret.clone() },
+            share: Share { segment, secret: orders.secret.clone() },
             ranks: Vec::new(),
             folder: match &orders.folder {
                 Some(folder) => folder.into(),
@@ -140,6 +132,40 @@ impl LocalRanks {
             stacks: Stacks::default(),
             kills: limits::kills(),
         };
+        station.start_all(orders, is_agent)?;
+        Ok(station)
+    }
+
+    /// The number of ranks that may still be started, and the number of those that were.
+    pub(super) fn room(&self) -> (u32, u32) {
+        let segment = &self.share.segment;
+        (segment.size() - segment.started(), segment.started())
+    }
+
+    /// Starts more ranks, after all that were started.
+    ///
+    /// # Errors
+    /// A program can't be started, or a system call fails. None of these ranks is left running.
+    pub(super) fn add(&mut self, orders: &Orders) -> Result<Vec<Event>, Error> {
+        let before = self.ranks.len();
+        orders.programs.iter().flat_map(|it| &it.folder).try_for_each(check_folder)?;
+        if let Err(error) = self.start_all(orders, false) {
+            for process in self.ranks.drain(before..).filter_map(|rank| rank.process) {
+                process.signal(Signal::SIGKILL);
+                let _ = process.reap(); // an error leaves nothing to do
+            }
+            self.started.clear();
+            return Err(error);
+        }
+        self.share.segment.start(orders.first + orders.size);
+        Ok(self.take_started())
+    }
+
+    /// Starts the ranks of these orders. After an error, some of them may run.
+    fn start_all(&mut self, orders: &Orders, is_agent: bool) -> Result<(), Error> {
+        if !orders.is_consistent() {
+            return Err(io::Error::other("the orders name ranks or programs out of range").into());
+        }
         for like in orders.members.chunk_by(|a, b| a.program == b.program) {
             check_program(orders, &like[0])?;
         }
@@ -149,18 +175,18 @@ impl LocalRanks {
         let asked = orders.journal.map_or(0, |order| order.events);
         let place = Place {
             is_agent,
-            descriptors: Descriptors::allow(count)?,
+            descriptors: Descriptors::allow(self.ranks.len() + count)?,
             processors: machine.processors(),
             events: limits::room_for_events(asked, count),
         };
         for (index, member) in orders.members.iter().enumerate() {
             let cores = bound.as_ref().map(|bound| bound[index]);
-            let rank = station.start_rank(orders, member, &place, cores)?;
-            station.ranks.push(rank);
+            let rank = self.start_rank(orders, member, &place, cores)?;
+            self.ranks.push(rank);
             let cores = cores.unwrap_or_else(|| machine.all());
-            station.started.push(Event::Started(member.rank, cores.to_string()));
+            self.started.push(Event::Started(member.rank, cores.to_string()));
         }
-        Ok(station)
+        Ok(())
     }
 
     fn start_rank(
@@ -182,13 +208,14 @@ impl LocalRanks {
         };
         let additions = program.environment.iter().map(|(name, value)| (name, value));
         command.args(&program.arguments).envs(additions).envs(library_path(program));
-        for name in [env::PMI_PORT, env::PMI_ID, env::HOSTS, env::ARCH] {
+        for name in [env::PMI_PORT, env::PMI_ID, env::HOSTS, env::ARCH, env::PARENT] {
             command.env_remove(name);
         }
         command
             .envs(orders.environment.iter().map(|(name, value)| (name, value)))
             .env(env::PMI_FD, theirs.as_raw_fd().to_string())
-            .env(env::PMI_RANK, member.rank.to_string())
+            .env(env::PMI_RANK, (member.rank - orders.first).to_string())
+            .env(env::FIRST, orders.first.to_string())
             .env(env::PMI_SIZE, orders.size.to_string())
             .env(env::LAUNCHER, "run")
             .env(env::PROCESSORS, place.processors.to_string())
@@ -198,7 +225,7 @@ impl LocalRanks {
         if let Some(arch) = &member.arch {
             command.env(env::ARCH, arch);
         }
-        if let Some(folder) = &orders.folder {
+        if let Some(folder) = program.folder.as_ref().or(orders.folder.as_ref()) {
             command.current_dir(folder);
         }
         // An agent has no terminal that could signal the whole process group of a rank.
@@ -442,12 +469,21 @@ impl LocalRanks {
     }
 }
 
+/// Refuses a working directory that ranks can't enter. Checked first, because spawn reports a
+/// missing folder as a missing program.
+fn check_folder(folder: &OsString) -> Result<(), Error> {
+    // The final "." asks for the permission to enter the folder, not to list it.
+    let entered = access(&Path::new(folder).join("."), AccessFlags::X_OK);
+    entered.map_err(|errno| Error::Folder { folder: folder.clone(), source: errno.into() })
+}
+
 /// Refuses the program of a rank that the system would run through a shell, or not at all.
 fn check_program(orders: &Orders, member: &Member) -> Result<(), Error> {
     let program = &orders.programs[member.program as usize];
     let own = program.environment.iter().rfind(|(name, _)| name == "PATH");
     let path = own.map(|(_, path)| path.clone()).or_else(|| std::env::var_os("PATH"));
-    match obstacle(&program.path, orders.folder.as_deref(), path) {
+    let folder = program.folder.as_ref().or(orders.folder.as_ref());
+    match obstacle(&program.path, folder.map(OsString::as_os_str), path) {
         None => Ok(()),
         Some(obstacle) => Err(Error::Start {
             part: member.part as usize + 1,

@@ -35,8 +35,12 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The ranks to start on one host. There is no `Debug`, so that no log can contain the secret.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Orders {
-    /// The number of ranks of the whole job.
+    /// The number of ranks of the world: those that are started together.
     pub(super) size: u32,
+    /// The number of the world's first rank among all ranks of the job.
+    pub(super) first: u32,
+    /// The number of ranks that may be started later.
+    pub(super) room: u32,
     /// The programs of the job's parts, and those that a command starts.
     pub(super) programs: Vec<Program>,
     /// The ranks of this host.
@@ -70,7 +74,9 @@ impl Orders {
     pub(super) fn is_consistent(&self) -> bool {
         let mut members = self.members.iter();
         members.all(|member| {
-            member.rank < self.size && (member.program as usize) < self.programs.len()
+            let position = member.rank.checked_sub(self.first);
+            position.is_some_and(|position| position < self.size)
+                && (member.program as usize) < self.programs.len()
         })
     }
 }
@@ -81,13 +87,15 @@ pub(super) struct Program {
     pub(super) path: OsString,
     pub(super) arguments: Vec<OsString>,
     pub(super) environment: Vec<(OsString, OsString)>,
+    /// The working directory, if it isn't that of all ranks.
+    pub(super) folder: Option<OsString>,
 }
 
 /// A rank of a host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Member {
     pub(super) rank: u32,
-    /// The number of the rank's part, from 0.
+    /// The number of the rank's part, from 0, among those that are started together.
     pub(super) part: u32,
     /// The number of its program, from 0.
     pub(super) program: u32,

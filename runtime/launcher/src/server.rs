@@ -1,11 +1,13 @@
 //! The PMI-1 server of the launcher: a pure state machine that takes lines and returns replies.
 //!
-//! It refuses spawning and name publishing, which it doesn't implement.
+//! It also keeps the names of ports, and takes orders for processes, in lines that
+//! [`joining`](longshore_job::joining) describes. It refuses those of PMI-1 for both.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use longshore_job::Hosts;
+use longshore_job::joining::{NAME_LIMIT, ORDER_LIMIT, Order, bytes, digits, text};
 use longshore_job::pmi::{ALREADY, STORE, word};
 
 /// The longest line that a rank may send.
@@ -61,6 +63,8 @@ pub(super) enum Answer {
     Wait,
     /// The barrier is complete: send this line to each of these ranks.
     Release(Vec<u32>, String),
+    /// Start these processes.
+    Start(Order),
     /// End the job with this code.
     Abort(i32),
     /// The line isn't PMI-1.
@@ -76,6 +80,10 @@ pub(super) struct Server {
     store: HashMap<String, String>,
     /// The ranks that wait at the barrier.
     waiting: Vec<u32>,
+    /// The orders of ranks whose last piece hasn't arrived.
+    orders: HashMap<u32, Vec<u8>>,
+    /// The published ports by their names, each with the rank that published it.
+    names: BTreeMap<String, (String, u32)>,
 }
 
 impl Server {
@@ -92,7 +100,15 @@ impl Server {
                 .into_iter()
                 .collect(),
             waiting: Vec::new(),
+            orders: HashMap::new(),
+            names: BTreeMap::new(),
         }
+    }
+
+    /// Adds ranks of these programs, which a rank had started.
+    pub(super) fn add(&mut self, programs: impl IntoIterator<Item = u32>) {
+        self.parts.extend(programs);
+        self.standings.resize(self.parts.len(), Standing::Outside);
     }
 
     pub(super) fn standing(&self, rank: u32) -> Standing {
@@ -108,6 +124,8 @@ impl Server {
     /// it.
     pub(super) fn handle_death(&mut self, rank: u32) -> Answer {
         self.standings[rank as usize] = Standing::Dead;
+        self.orders.remove(&rank);
+        self.names.retain(|_, (_, by)| *by != rank);
         self.waiting.retain(|&waiting| waiting != rank);
         self.release()
     }
@@ -145,6 +163,10 @@ impl Server {
                 *standing = Standing::Finalized;
                 "cmd=finalize_ack rc=0".to_owned()
             }
+            Some("longshore_publish") => self.publish(rank, line),
+            Some("longshore_unpublish") => self.unpublish(line),
+            Some("longshore_lookup") => self.look_up(line),
+            Some("longshore_start") => return self.take_order(rank, line),
             Some("abort") => {
                 let code = word(line, "exitcode").and_then(|code| code.parse().ok());
                 return Answer::Abort(code.unwrap_or(1));
@@ -152,6 +174,48 @@ impl Server {
             _ => return Answer::Malformed,
         };
         Answer::Reply(reply)
+    }
+
+    /// Takes a piece of an order.
+    fn take_order(&mut self, rank: u32, line: &str) -> Answer {
+        let Some(piece) = word(line, "order").and_then(bytes) else { return Answer::Malformed };
+        let order = self.orders.entry(rank).or_default();
+        if order.len() + piece.len() > ORDER_LIMIT {
+            return Answer::Malformed;
+        }
+        order.extend(piece);
+        if word(line, "more") == Some("1") {
+            return Answer::Wait;
+        }
+        let order = self.orders.remove(&rank).unwrap_or_default();
+        let order = shipable::codec::decode(&order, ORDER_LIMIT);
+        order.map_or(Answer::Malformed, Answer::Start)
+    }
+
+    fn publish(&mut self, rank: u32, line: &str) -> String {
+        let value = |key| word(line, key).and_then(text).filter(|text| text.len() <= NAME_LIMIT);
+        let (Some(name), Some(port)) = (value("name"), value("port")) else {
+            return "cmd=longshore_published rc=-1".to_owned();
+        };
+        if self.names.contains_key(&name) {
+            return "cmd=longshore_published rc=1".to_owned();
+        }
+        self.names.insert(name, (port, rank));
+        "cmd=longshore_published rc=0".to_owned()
+    }
+
+    fn unpublish(&mut self, line: &str) -> String {
+        let name = word(line, "name").and_then(text);
+        let known = name.is_some_and(|name| self.names.remove(&name).is_some());
+        format!("cmd=longshore_unpublished rc={}", u8::from(!known))
+    }
+
+    fn look_up(&self, line: &str) -> String {
+        let name = word(line, "name").and_then(text);
+        match name.and_then(|name| self.names.get(&name)) {
+            Some((port, _)) => format!("cmd=longshore_found rc=0 port={}", digits(port.as_bytes())),
+            None => "cmd=longshore_found rc=1".to_owned(),
+        }
     }
 
     fn put(&mut self, line: &str) -> String {

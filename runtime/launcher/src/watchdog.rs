@@ -76,6 +76,11 @@ impl Watchdog {
         Watchdog { patience, ranks: vec![Watched::since(now); ranks as usize], next }
     }
 
+    /// Watches more ranks.
+    pub(super) fn add(&mut self, ranks: u32, now: Instant) {
+        self.ranks.resize(self.ranks.len() + ranks as usize, Watched::since(now));
+    }
+
     /// The time of the next look.
     pub(super) fn next(&self) -> Option<Instant> {
         self.next

@@ -634,7 +634,7 @@ mod tests {
         let place = segment.as_rank(0).unwrap().allocate(Board::bytes(2)).unwrap();
         [0, 1].map(|rank| {
             let segment = segment.as_rank(rank).unwrap();
-            let group = Group::of_job(2, rank);
+            let group = Group::of_world(0..2, rank);
             Board::new(&segment, place, &group, rank).unwrap().unwrap()
         })
     }

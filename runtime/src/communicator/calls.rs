@@ -23,7 +23,7 @@ pub(crate) struct Call {
 }
 
 /// The calls, in the order of their codes in messages.
-const NAMES: [&str; 30] = [
+const NAMES: [&str; 34] = [
     "barrier",
     "finalize",
     "bcast",
@@ -54,6 +54,10 @@ const NAMES: [&str; 30] = [
     "neighbor_alltoallw",
     "intercomm_create",
     "intercomm_merge",
+    "accept",
+    "connect",
+    "spawn",
+    "disconnect",
 ];
 
 /// Whether two names are equal.

@@ -22,7 +22,7 @@ use crate::job::Activity;
 use crate::object::Card;
 use crate::observe::At;
 
-const OVERLAP: ErrorKind = ErrorKind::CommunicatorHandle(
+pub(super) const OVERLAP: ErrorKind = ErrorKind::CommunicatorHandle(
     "made of two groups with a process in common: give groups without common processes",
 );
 const NO_PEER: ErrorKind = ErrorKind::CommunicatorHandle(
@@ -47,7 +47,7 @@ pub(super) struct Inter {
 
 impl Inter {
     /// The groups around `own`, which comes first if it `leads`.
-    fn new(own: &Group, remote: Vec<u32>, leads: bool, me: u32) -> Inter {
+    pub(super) fn new(own: &Group, remote: Vec<u32>, leads: bool, me: u32) -> Inter {
         let all = match leads {
             true => [own.processes(), &remote].concat(),
             false => [&remote, own.processes()].concat(),
@@ -257,7 +257,7 @@ impl Communicator {
     }
 
     /// A communicator of a group that has this process, and another one.
-    fn with_remote(&self, context: Context, group: Group, inter: Inter) -> Communicator {
+    pub(super) fn with_remote(&self, context: Context, group: Group, inter: Inter) -> Communicator {
         let process = self.process().clone();
         let card = Card::new(process.names());
         card.set_errhandler(self.errhandler());

@@ -11,6 +11,7 @@ mod calls;
 mod collective;
 mod create;
 mod inter;
+mod joining;
 mod likeness;
 mod meeting;
 mod message;
@@ -48,6 +49,7 @@ pub(crate) use calls::Call;
 use calls::Calls;
 pub use create::SplitType;
 use inter::Inter;
+pub use joining::{Spawn, Spawned};
 use likeness::Likeness;
 pub use neighbors::Neighbors;
 pub use nonblocking::Collective;
@@ -127,8 +129,9 @@ impl Cacheable for Communicator {}
 
 impl Communicator {
     pub(crate) fn world(process: Arc<Process>, meeting: Meeting) -> Communicator {
-        let (rank, size) = (process.me().rank, process.me().size);
-        let world = Self::new(process, Context::WORLD, Group::of_job(size, rank), rank);
+        let me = *process.me();
+        let group = Group::of_world(me.world(), me.rank);
+        let world = Self::new(process, Context::WORLD, group, me.rank - me.first);
         let _ = world.shared.meeting.set(meeting);
         world.set_name("MPI_COMM_WORLD");
         world

@@ -24,12 +24,12 @@ use crate::check::Check;
 use crate::check::buffers::Use;
 use crate::check::messages::Room;
 use crate::control::Tally;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Hosts;
 use crate::program::Line;
 use crate::types::{Compiled, TargetType};
-use crate::wire::{CONVERTED, Founding, Header};
+use crate::wire::{CONVERTED, Founding, Header, Introduction};
 
 /// The job and its ranks.
 impl State {
@@ -57,6 +57,42 @@ impl State {
     /// A rank is gone, so it may never be known.
     pub(crate) fn take_hello(&mut self) -> Option<Result<Founding>> {
         self.introductions.take(&self.peers)
+    }
+
+    /// Introduces this rank to one of another world, which introduces itself in return.
+    ///
+    /// # Errors
+    /// The hello is longer than the wire allows.
+    pub(crate) fn approach(&mut self, peer: u32) -> Result<()> {
+        let said = self.introductions.approach(peer, &self.peers, &mut self.outbox);
+        said.map_err(|what| ErrorKind::Protocol { peer, what }.into())
+    }
+
+    /// Whether a rank has been introduced to this one.
+    pub(crate) fn is_known(&self, peer: u32) -> bool {
+        self.peers.is_known(peer)
+    }
+
+    /// The ranks of a group, with what their introductions say.
+    pub(crate) fn introductions(&self, group: &Group) -> Vec<(u32, Introduction)> {
+        let introduction = |&rank: &u32| Some((rank, self.peers.introduction(rank)?));
+        group.processes().iter().filter_map(introduction).collect()
+    }
+
+    /// Takes in the introductions of ranks that another rank knows.
+    ///
+    /// # Errors
+    /// A rank is out of range, or its representation isn't known here.
+    pub(crate) fn acquaint(&mut self, by: u32, ranks: &[(u32, Introduction)]) -> Result<()> {
+        for (rank, introduction) in ranks {
+            let acquainted = match *rank < self.peers.me().size {
+                true if self.peers.is_known(*rank) => Ok(()),
+                true => self.peers.acquaint(*rank, introduction),
+                false => Err(format!("it introduced rank {rank}, for which there is no room")),
+            };
+            acquainted.map_err(|what| ErrorKind::Protocol { peer: by, what })?;
+        }
+        Ok(())
     }
 
     /// The job's identity, known once `init` has ended.

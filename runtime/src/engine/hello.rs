@@ -6,12 +6,14 @@
 //!    from the one `held` after.
 //!
 //! So a job of n ranks takes n ceil(log2 n) hellos, over the connections that collective calls use
-//! later. A hello also carries the protocol's version and the job's secret, which prove that its
+//! later. Ranks of two worlds, which were started apart, introduce only themselves, and only when
+//! their worlds meet.
+//!
+//! A hello also carries the protocol's version and the job's secret, which prove that its
 //! sender belongs to the job.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use shipable::Architecture;
 use zeroize::Zeroizing;
 
 use super::outbox::{Outbox, Outgoing, Purpose, Source};
@@ -32,11 +34,14 @@ pub(super) struct Introductions {
     ranks: Vec<(u32, Introduction)>,
     /// Hellos that arrived before their step, by sender.
     early: HashMap<u32, Hello>,
+    /// The ranks of other worlds to which this rank has introduced itself.
+    greeted: HashSet<u32>,
 }
 
 impl Introductions {
     pub(super) fn new(secret: Zeroizing<Vec<u8>>, founding: Option<Founding>) -> Introductions {
-        Introductions { secret, founding, held: 0, ranks: Vec::new(), early: HashMap::new() }
+        let (ranks, early, greeted) = (Vec::new(), HashMap::new(), HashSet::new());
+        Introductions { secret, founding, held: 0, ranks, early, greeted }
     }
 
     /// The job's identity; 0 until it is known.
@@ -75,9 +80,7 @@ impl Introductions {
                 *run += 1;
             }
             _ => {
-                let architecture = Architecture::from_descriptor(&introduction.architecture);
-                let architecture = architecture.map_err(|error| error.to_string())?;
-                peers.introduce(rank, architecture, introduction);
+                peers.acquaint(rank, introduction)?;
                 self.ranks.push((1, introduction.clone()));
             }
         }
@@ -101,17 +104,61 @@ impl Introductions {
     /// Sends the hello of the next step, unless this rank knows all others.
     fn say_hello(&mut self, peers: &Peers, out: &mut Outbox) -> Result<(), String> {
         let (me, held) = (peers.me(), self.held);
-        if held >= me.size {
+        if held >= me.count {
             return Ok(());
         }
-        let ranks = self.first(missing(held, me.size));
+        self.say(me.after(me.count - held), self.first(missing(held, me.count)), peers, out)
+    }
+
+    /// Sends a hello that introduces these ranks.
+    fn say(
+        &self,
+        peer: u32,
+        ranks: Vec<(u32, Introduction)>,
+        peers: &Peers,
+        out: &mut Outbox,
+    ) -> Result<(), String> {
         let (secret, founding) = (self.secret.clone(), self.founding);
         let hello = Hello { protocol: PROTOCOL, secret, founding, ranks };
-        let bytes = shipable::codec::encode_secret(&hello, hello_limit(me.size));
+        let bytes = shipable::codec::encode_secret(&hello, hello_limit(peers.me().size));
         let bytes = bytes.map_err(|error| error.to_string())?;
         let header = Header { length: bytes.len() as u64, ..Header::new(Kind::Hello) };
-        let peer = (me.rank + me.size - held) % me.size;
         out.push(peer, Outgoing::new(header, Source::Secret(bytes.into()), Purpose::None));
+        Ok(())
+    }
+
+    /// Introduces this rank to one of another world, which introduces itself in return.
+    ///
+    /// # Errors
+    /// The hello is longer than the wire allows.
+    pub(super) fn approach(
+        &mut self,
+        peer: u32,
+        peers: &Peers,
+        out: &mut Outbox,
+    ) -> Result<(), String> {
+        if peers.is_known(peer) || peers.me().world().contains(&peer) || !self.greeted.insert(peer)
+        {
+            return Ok(());
+        }
+        self.say(peer, self.first(1), peers, out)
+    }
+
+    /// Takes in the hello of a rank of another world.
+    fn handle_stranger(
+        &mut self,
+        peer: u32,
+        hello: &Hello,
+        peers: &mut Peers,
+        out: &mut Outbox,
+    ) -> Result<(), String> {
+        let [(1, introduction)] = &hello.ranks[..] else {
+            return Err("a hello of another world for more than its sender".to_owned());
+        };
+        if !peers.is_known(peer) {
+            self.approach(peer, peers, out)?;
+            peers.acquaint(peer, introduction)?;
+        }
         Ok(())
     }
 
@@ -139,7 +186,10 @@ impl Introductions {
         if hello.secret != self.secret {
             return Err("it can't prove that it belongs to this job".to_owned());
         }
-        let distance = (peer + me.size - me.rank) % me.size;
+        if !me.world().contains(&peer) {
+            return self.handle_stranger(peer, &hello, peers, out);
+        }
+        let distance = (peer + me.count - me.rank) % me.count;
         if !distance.is_power_of_two() {
             return Err(format!(
                 "a hello to rank {}, which is {distance} ranks before it",
@@ -147,7 +197,7 @@ impl Introductions {
             ));
         }
         let introduced: u64 = hello.ranks.iter().map(|(run, _)| u64::from(*run)).sum();
-        let missing = missing(distance, me.size);
+        let missing = missing(distance, me.count);
         if introduced != u64::from(missing) {
             return Err(format!("a hello for {introduced} ranks, not {missing}"));
         }
@@ -165,7 +215,7 @@ impl Introductions {
             let me = *peers.me();
             for (run, introduction) in &hello.ranks {
                 for _ in 0..*run {
-                    let next = (me.rank + self.held) % me.size;
+                    let next = me.after(self.held);
                     self.introduce(next, introduction, peers)?;
                 }
             }
@@ -177,7 +227,7 @@ impl Introductions {
     /// The rank whose hello is due next; `None` once all ranks are known.
     pub(super) fn awaited(&self, peers: &Peers) -> Option<u32> {
         let (me, held) = (peers.me(), self.held);
-        (held < me.size).then(|| (me.rank + held) % me.size)
+        (held < me.count).then(|| me.after(held))
     }
 
     /// The job's founding, once all ranks are known.
@@ -185,7 +235,7 @@ impl Introductions {
     /// # Errors
     /// A rank is gone, so it may never be known; or rank 0 sent no founding.
     pub(super) fn take(&self, peers: &Peers) -> Option<Result<Founding>> {
-        if let Some(gone) = (0..peers.me().size).find_map(|rank| peers.gone(rank)) {
+        if let Some(gone) = peers.me().world().find_map(|rank| peers.gone(rank)) {
             return Some(Err(gone));
         }
         if self.awaited(peers).is_some() {
@@ -208,6 +258,7 @@ mod tests {
 
     use longshore_transport::Segment;
     use longshore_transport::shm::ShmLink;
+    use shipable::Architecture;
 
     use super::*;
     use crate::engine::{Engine, Me};
@@ -227,7 +278,8 @@ mod tests {
         let engine = |rank| {
             let architecture = Architecture::X86_64;
             let (emulated, by_length, room) = (false, false, ROOM);
-            let me = Me { rank, size: SIZE, architecture, emulated, by_length, room };
+            let (size, first, count) = (SIZE, 0, SIZE);
+            let me = Me { rank, size, first, count, architecture, emulated, by_length, room };
             let link = Box::new(ShmLink::new(segment.as_rank(rank).unwrap()).unwrap());
             let founding = (rank == 0).then_some(Founding { barrier: (0, 0), job: 1 });
             let proof = secret.bytes().to_vec().into();

@@ -1,6 +1,7 @@
 //! The ranks of the job as this rank knows them: their representations, their limits, and which of
 //! them are gone.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,8 +18,14 @@ use crate::wire::Introduction;
 /// This rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Me {
+    /// Its number among all ranks of the job.
     pub rank: u32,
+    /// The number of ranks for which the job has room.
     pub size: u32,
+    /// The first rank of this rank's world, those that were started together with it.
+    pub first: u32,
+    /// The number of ranks in its world.
+    pub count: u32,
     pub architecture: Architecture,
     pub emulated: bool,
     /// Whether data of equal length match, where both ranks let them.
@@ -29,6 +36,16 @@ pub(crate) struct Me {
 }
 
 impl Me {
+    /// The ranks of this rank's world.
+    pub(crate) fn world(&self) -> Range<u32> {
+        self.first..self.first + self.count
+    }
+
+    /// The rank that is `steps` after this one in the circle of its world, at most a round.
+    pub(super) fn after(&self, steps: u32) -> u32 {
+        self.first + (self.rank - self.first + steps) % self.count
+    }
+
     /// The error for a slice, which isn't in the representation that this rank emulates.
     pub(crate) fn emulated(&self) -> ErrorKind {
         ErrorKind::Emulated { architecture: self.architecture.to_string() }
@@ -149,6 +166,29 @@ impl Peers {
         let identity = Identity { architecture, alike, emulated, by_length, form_limit, room };
         self.identities.push(identity);
         self.introduce_alike(rank);
+    }
+
+    /// Stores the introduction that a rank sent.
+    ///
+    /// # Errors
+    /// Its representation isn't known here.
+    pub(super) fn acquaint(
+        &mut self,
+        rank: u32,
+        it: &Introduction,
+    ) -> std::result::Result<(), String> {
+        let architecture = Architecture::from_descriptor(&it.architecture);
+        let architecture = architecture.map_err(|error| error.to_string())?;
+        self.introduce(rank, architecture, it);
+        Ok(())
+    }
+
+    /// What a rank's introduction says, for the ranks of another world.
+    pub(super) fn introduction(&self, rank: u32) -> Option<Introduction> {
+        let Identity { architecture, emulated, by_length, form_limit, room, .. } =
+            *self.identity(rank)?;
+        let architecture = architecture.descriptor();
+        Some(Introduction { architecture, emulated, by_length, room, form_limit })
     }
 
     /// Stores the introduction of a rank that is like the one introduced last.
@@ -457,7 +497,8 @@ mod tests {
     fn ranks_that_are_alike_share_an_identity() {
         let architecture = Architecture::X86_64;
         let (emulated, by_length, room) = (false, false, 9);
-        let me = Me { rank: 0, size: 1000, architecture, emulated, by_length, room };
+        let (size, first, count) = (1000, 0, 1000);
+        let me = Me { rank: 0, size, first, count, architecture, emulated, by_length, room };
         let mut peers = Peers::new(me);
         let introduction = |architecture: Architecture| Introduction {
             architecture: architecture.descriptor(),

@@ -48,12 +48,13 @@ impl Pair {
         let cluster = Cluster::new(2, 0).unwrap();
         let architecture = Architecture::X86_64;
         let (emulated, by_length, room) = (false, false, ROOM);
-        let me = Me { rank: 0, size: 2, architecture, emulated, by_length, room };
+        let (size, first, count) = (2, 0, 2);
+        let me = Me { rank: 0, size, first, count, architecture, emulated, by_length, room };
         let link = link(cluster.link(0).unwrap());
         let mut engine =
             Engine::new(me, link, SECRET.to_vec().into(), Arc::new(Names::default()), None);
         let exposed = Arc::new(Exposed::created(vec![0u8; 80]).unwrap());
-        let group = Group::of_job(2, 0);
+        let group = Group::of_world(0..2, 0);
         let control = control(&cluster.segment(0).unwrap(), &group);
         let exposure = Exposure {
             _registered: None,
@@ -525,7 +526,7 @@ fn frames_sent_before_the_end_of_a_rank_are_taken_in() {
 fn late_frames_of_a_finalized_rank_are_taken_in() {
     let mut pair = Pair::new();
     let venue = Venue::Communicator(0);
-    pair.engine.state().enter_meeting(venue, &Group::of_job(2, 0), 0);
+    pair.engine.state().enter_meeting(venue, &Group::of_world(0..2, 0), 0);
     pair.engine.state().handle_rank_state(1, RankState::Finalized);
     assert_eq!(pair.engine.state().awaited_in_meeting(venue), Some(1));
     pair.send(&Brief { kind: Kind::Meet, context: 0, operation: 0, value: 1 }.encode());
@@ -565,7 +566,7 @@ fn a_receive_of_a_message_announced_by_a_dead_rank_fails() {
     let mut pair = Pair::new();
     pair.engine.state().handle_rank_state(1, killed());
     pair.send(&Header { operation: 5, length: 16, ..Header::new(Kind::Announce) }.encode());
-    for sender in [Sender::One(1), Sender::Any(Group::of_job(2, 0))] {
+    for sender in [Sender::One(1), Sender::Any(Group::of_world(0..2, 0))] {
         let pattern = Pattern { context: 0, sender, tag: None };
         let number = pair.engine.state().start_receive(pattern, Landing::Bytes);
         let received = pair.engine.state().take_received(number);

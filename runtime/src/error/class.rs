@@ -75,6 +75,12 @@ impl ErrorKind {
             ErrorKind::Truncate { .. } => Class::Truncate,
             ErrorKind::Gone { .. } | ErrorKind::Aborting { .. } => Class::ProcAborted,
             ErrorKind::Protocol { .. } => Class::Intern,
+            ErrorKind::Port(_) => Class::Port,
+            ErrorKind::Name(_) => Class::Name,
+            ErrorKind::Service { .. } => Class::Service,
+            ErrorKind::Spawn(_) => Class::Spawn,
+            ErrorKind::SpawnArgument(_) => Class::Arg,
+            ErrorKind::NoLauncher => Class::UnsupportedOperation,
         }
     }
 }

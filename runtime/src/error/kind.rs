@@ -586,6 +586,32 @@ pub enum ErrorKind {
         /// The fault.
         what: String,
     },
+    /// A port can't be used (MPI-5.0 section 11.4).
+    #[error("the port can't be used: {0}")]
+    Port(String),
+    /// No port is published under the name (MPI-5.0 section 11.4.4).
+    #[error("no port is published under the name {0:?}: publish one there first")]
+    Name(String),
+    /// A port can't be published under the name, or unpublished (MPI-5.0 section 11.4.4).
+    #[error("the name {name:?} {what}")]
+    Service {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Processes can't be started (MPI-5.0 section 11.3).
+    #[error("no process is started: {0}")]
+    Spawn(String),
+    /// The programs to start can't be meant (MPI-5.0 section 11.3).
+    #[error("no process is started: {0}")]
+    SpawnArgument(String),
+    /// The call needs a launcher, and the rank was started without one.
+    #[error(
+        "this rank was started without a launcher, which starts processes and keeps names of ports: \
+         start it by `longshore run -n 1`"
+    )]
+    NoLauncher,
     /// A form can't be used, received from the peer or to be sent to it.
     #[error("a form between this rank and rank {peer} can't be used: {what}")]
     Form {

@@ -2,6 +2,7 @@
 //! `finalize`, and the waiting of its calls.
 
 mod mailbox;
+mod ports;
 mod progress;
 mod schedules;
 mod setup;
@@ -30,6 +31,7 @@ use crate::types::Elements;
 use crate::waiter::Waiter;
 
 use mailbox::Mailboxes;
+use ports::Ports;
 pub(crate) use schedules::Schedule;
 use schedules::Schedules;
 pub(crate) use setup::Setup;
@@ -115,6 +117,7 @@ struct Books {
     windows: Windows,
     places: Places,
     schedules: Schedules,
+    ports: Ports,
     /// The number of windows that this rank numbered.
     windows_numbered: AtomicU32,
     /// The number of communicators that this rank numbered.
@@ -214,12 +217,13 @@ impl Process {
 
     /// A number that no window of the job has or had, for one whose first rank this is. Several
     /// threads may make windows at the same time, so ranks don't agree on a number that is free at
-    /// all of them: each rank has every n-th number to give, of a job of n ranks.
+    /// all of them: each rank has every n-th number to give, of a world of n ranks. Ranks that were
+    /// started later give numbers of the upper half.
     ///
     /// # Errors
     /// OTHER if none is left.
     pub(crate) fn number_window(&self) -> Result<u32> {
-        self.number(&self.books.windows_numbered, 1)
+        self.number(&self.books.windows_numbered, 1, u32::MAX)
     }
 
     /// As [`Process::number_window`], for the context of a communicator.
@@ -227,14 +231,20 @@ impl Process {
     /// # Errors
     /// OTHER if none is left.
     pub(crate) fn number_context(&self) -> Result<u32> {
-        self.number(&self.books.contexts_numbered, Context::FIRST)
+        self.number(&self.books.contexts_numbered, Context::FIRST, Context::LIMIT)
     }
 
-    fn number(&self, numbered: &AtomicU32, first: u32) -> Result<u32> {
+    fn number(&self, numbered: &AtomicU32, first: u32, limit: u32) -> Result<u32> {
+        let me = &self.identity.me;
+        let (first, step, end) = match (me.first, me.count == me.size) {
+            (_, true) => (first, me.count, limit),
+            (0, false) => (first, me.count, limit / 2),
+            (_, false) => (limit / 2, me.size, limit),
+        };
         let before = numbered.fetch_add(1, Ordering::Relaxed);
-        let number = before.checked_mul(self.identity.me.size);
-        let number = number.and_then(|number| number.checked_add(first + self.identity.me.rank));
-        number.ok_or_else(|| {
+        let number =
+            before.checked_mul(step).and_then(|number| number.checked_add(first + me.rank));
+        number.filter(|number| *number < end).ok_or_else(|| {
             // It stays at the end.
             numbered.fetch_sub(1, Ordering::Relaxed);
             ErrorKind::Numbers.into()
@@ -508,7 +518,7 @@ impl Process {
         }
         self.course.events.store(events, Ordering::Relaxed);
         let states: Vec<_> =
-            (0..self.identity.me.size).map(|rank| self.segment.rank_state(rank)).collect();
+            (0..self.segment.started()).map(|rank| self.segment.rank_state(rank)).collect();
         engine.handle_rank_states(&states);
         true
     }
@@ -530,7 +540,7 @@ impl Process {
     fn is_ended(&self) -> bool {
         let state = |rank| self.segment.rank_state(rank);
         let aborted = |rank| matches!(state(rank), RankState::Dead(Cause::Abort(_)));
-        self.check_job().is_err() || (0..self.identity.me.size).any(aborted)
+        self.check_job().is_err() || (0..self.segment.started()).any(aborted)
     }
 
     /// Aborts the job because of an error. Exits this process if it contains only this rank.

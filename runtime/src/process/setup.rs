@@ -1,11 +1,12 @@
 //! `init`: the parts of a rank, and its introduction to the other ranks.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use longshore_transport::fault::{Chance, Faults, Faulty};
-use longshore_transport::{Journal, Link, PeerMemory, Range, RankState, Segment};
+use longshore_transport::{Journal, Link, PeerMemory, RankState, Segment};
 use shipable::Architecture;
 use zeroize::Zeroizing;
 
@@ -34,6 +35,8 @@ pub(crate) struct Setup {
     pub segment: Segment,
     pub link: Box<dyn Link>,
     pub hosts: Hosts,
+    /// The ranks that were started together with this one; `None`: all ranks of the link.
+    pub world: Option<Range<u32>>,
     pub architecture: Architecture,
     /// Whether data of equal length match, where both ranks let them.
     pub by_length: bool,
@@ -64,6 +67,7 @@ impl Setup {
             segment,
             link,
             hosts: Hosts::one(),
+            world: None,
             architecture: Architecture::NATIVE,
             by_length: false,
             room: ROOM,
@@ -87,6 +91,7 @@ impl Setup {
             segment,
             link,
             hosts,
+            world,
             architecture,
             by_length,
             room,
@@ -106,16 +111,22 @@ impl Setup {
             None if check != Checking::Off => (link, Routes::Message),
             None => (link, routes),
         };
+        let world = world.unwrap_or(0..link.size());
         let me = Me {
             rank: link.rank(),
             size: link.size(),
+            first: world.start,
+            count: world.end - world.start,
             architecture,
             emulated: !architecture.same_representation(&Architecture::NATIVE),
             by_length,
             room,
         };
         segment.mark(me.rank, RankState::Alive);
-        let beside = hosts.count_beside(me.rank, me.size);
+        let beside = match hosts.is_one() {
+            true => segment.started(),
+            false => hosts.count_beside(me.rank, me.size),
+        };
         // The ranks of a simulation are threads of one process, which share its pool.
         if processors.is_some() {
             let granted = environment.as_ref().and_then(|environment| environment.processors);
@@ -126,12 +137,12 @@ impl Setup {
             None => Waiter::sleeping(me.rank, link.doorbell()),
         };
         let waiter = Arc::new(waiter);
-        let founding = match me.rank {
+        let founding = match me.rank - me.first {
             0 => {
                 // Ranks of several hosts use a barrier by messages.
                 let barrier = match hosts.is_one() {
-                    true => segment.allocate(Barrier::bytes(me.size))?,
-                    false => Range { offset: 0, len: 0 },
+                    true => segment.allocate(Barrier::bytes(me.count))?,
+                    false => longshore_transport::Range { offset: 0, len: 0 },
                 };
                 Some(Founding { barrier: (barrier.offset, barrier.len), job: random_identity() })
             }
@@ -190,6 +201,7 @@ impl Setup {
                 windows: Windows::default(),
                 places: Places::default(),
                 schedules: super::Schedules::default(),
+                ports: super::Ports::default(),
                 windows_numbered: AtomicU32::new(0),
                 contexts_numbered: AtomicU32::new(0),
             },
@@ -217,16 +229,16 @@ impl Setup {
             }
             taken
         })?;
-        let group = Group::of_job(me.size, me.rank);
+        let (group, position) = (Group::of_world(me.world(), me.rank), me.rank - me.first);
         let meeting = match process.identity.hosts.is_one() {
-            true => Meeting::Flags(process.barrier_at(Some(founding.barrier), &group, me.rank)?),
+            true => Meeting::Flags(process.barrier_at(Some(founding.barrier), &group, position)?),
             false => Meeting::Messages(Venue::Communicator(Context::WORLD.number())),
         };
         // Ranks accept other frames only from ranks that they know.
-        process.meet(&meeting, &group, me.rank, None)?;
+        process.meet(&meeting, &group, position, None)?;
         process.note(Activity::Computing, 0);
         process.course.life.store(Life::Ready as u8, Ordering::Release);
-        tracing::info!(rank = me.rank, size = me.size, architecture = %me.architecture, ?routes, "initialized");
+        tracing::info!(rank = me.rank, size = me.count, architecture = %me.architecture, ?routes, "initialized");
         Ok((process, meeting))
     }
 }

@@ -254,7 +254,7 @@ impl Supervisor<'_> {
     }
 
     pub(super) fn name(&self, rank: u32) -> String {
-        let program = &self.job.parts[self.ranks[rank as usize].part].program;
+        let program = &self.ranks[rank as usize].program;
         format!("rank {rank} ({}){}", program.to_string_lossy(), self.place_of(rank))
     }
 

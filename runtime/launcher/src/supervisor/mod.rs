@@ -2,13 +2,16 @@
 //!
 //! This module has the loop, the flow of output, input, signals and commands, and the answers of
 //! the PMI-1 server. [`start`] begins the job, [`stations`] has its hosts, [`hangs`] the deadlines
-//! and the reports of a job that hangs, and [`ends`] the reactions to the end of ranks and hosts.
+//! and the reports of a job that hangs, [`more`] the start of
+//! ranks that other ranks ask for, and [`ends`] the reactions to the end of ranks and hosts.
 
 mod ends;
 mod hangs;
+mod more;
 mod start;
 mod stations;
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
@@ -30,6 +33,7 @@ use super::{Error, Job};
 use crate::observe::Gatherer;
 use ends::{Postponed, status_of};
 use hangs::Unasked;
+use longshore_job::Secret;
 use stations::{StationSource, Stations};
 
 /// The time that agents have to report that their ranks are killed, and again to end themselves.
@@ -46,6 +50,7 @@ pub(super) struct Supervisor<'a> {
     control: &'a Control,
     stations: Stations,
     server: Server,
+    secret: Secret,
     ranks: Vec<Rank>,
     queue: Queue,
     /// Standard input, if the job has hosts: rank 0 can't inherit it there.
@@ -65,7 +70,9 @@ pub(super) struct Supervisor<'a> {
 }
 
 struct Rank {
+    /// The part whose environment it has.
     part: usize,
+    program: OsString,
     runs: bool,
     stdout: Lines,
     stderr: Lines,
@@ -369,6 +376,10 @@ impl Supervisor<'_> {
                     self.say(&format!("{name} aborted the job with code {code}"));
                     self.end();
                 }
+            }
+            Answer::Start(order) => {
+                let started = self.start_more(rank, &order);
+                self.reply(rank, started.to_line());
             }
             Answer::Malformed => self.stations.act(rank, Command::HangUp(rank)),
         }

@@ -1,5 +1,6 @@
 //! The start of a job.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::time::Instant;
@@ -34,7 +35,7 @@ impl<'a> Supervisor<'a> {
             .zip(&job.parts)
             .flat_map(|(number, part)| std::iter::repeat_n(number, part.ranks as usize))
             .collect();
-        let ranks = ranks(&parts, &job.output)?;
+        let ranks = ranks(&parts, job)?;
         let secret = Secret::generate()?;
         let gatherer = Gatherer::new(size, recording.stats.as_ref(), recording.trace.as_deref());
         let gatherer = gatherer.map_err(|(path, source)| Error::Observe { path, source })?;
@@ -58,6 +59,7 @@ impl<'a> Supervisor<'a> {
             control,
             ranks,
             server,
+            secret: secret.clone(),
             input: (!placement.hosts.is_empty()).then_some(input),
             stations,
             queue: Queue::default(),
@@ -87,25 +89,39 @@ fn size(job: &Job) -> Result<u32, Error> {
 }
 
 /// The ranks of these parts, with the files for their output if that goes to files.
-fn ranks(parts: &[u32], output: &Output) -> Result<Vec<Rank>, Error> {
-    if let Some(path) = &output.folder {
+fn ranks(parts: &[u32], job: &Job) -> Result<Vec<Rank>, Error> {
+    if let Some(path) = &job.output.folder {
         fs::create_dir_all(path).map_err(|source| Error::Output { path: path.clone(), source })?;
     }
-    let lines = |stream, rank: u32| match &output.folder {
-        Some(folder) => Lines::to_file(stream, folder, rank),
-        None if output.label => Ok(Lines::new(stream, format!("[{rank}] "))),
-        None => Ok(Lines::new(stream, String::new())),
-    };
     let rank = |(number, &part): (u32, &u32)| {
+        let program = job.parts[part as usize].program.clone();
+        Rank::new(number, part as usize, program, &job.output)
+    };
+    (0..).zip(parts).map(rank).collect()
+}
+
+impl Rank {
+    /// A rank that runs, with the files for its output if that goes to files.
+    pub(super) fn new(
+        number: u32,
+        part: usize,
+        program: OsString,
+        output: &Output,
+    ) -> Result<Rank, Error> {
+        let lines = |stream| match &output.folder {
+            Some(folder) => Lines::to_file(stream, folder, number),
+            None if output.label => Ok(Lines::new(stream, format!("[{number}] "))),
+            None => Ok(Lines::new(stream, String::new())),
+        };
         Ok(Rank {
-            part: part as usize,
+            part,
+            program,
             runs: true,
-            stdout: lines(OutputStream::Stdout, number)?,
-            stderr: lines(OutputStream::Stderr, number)?,
+            stdout: lines(OutputStream::Stdout)?,
+            stderr: lines(OutputStream::Stderr)?,
             absent: false,
             core: None,
             untraced: false,
         })
-    };
-    (0..).zip(parts).map(rank).collect()
+    }
 }

@@ -170,6 +170,14 @@ impl Stations {
         }
     }
 
+    /// The ranks of this host, in a job that has no other.
+    pub(super) fn local(&mut self) -> Option<&mut LocalRanks> {
+        match &mut self.all[..] {
+            [Station::Local(local)] => Some(local),
+            _ => None,
+        }
+    }
+
     /// Commands the host of a rank.
     pub(super) fn act(&mut self, rank: u32, command: Command) {
         match &mut self.all[self.hosts.of(rank) as usize] {

@@ -52,9 +52,12 @@ impl Context {
     /// The lowest number of other contexts.
     pub(crate) const FIRST: u32 = 2;
 
+    /// The number above those of all contexts.
+    pub(crate) const LIMIT: u32 = u32::MAX / CHANNELS;
+
     /// The context of this number; `None` if it is out of range.
     pub(crate) fn new(number: u32) -> Option<Context> {
-        (number < u32::MAX / CHANNELS).then_some(Context(number))
+        (number < Context::LIMIT).then_some(Context(number))
     }
 
     pub(crate) fn number(self) -> u32 {

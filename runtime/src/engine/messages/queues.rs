@@ -303,7 +303,7 @@ mod tests {
     fn any_pattern(chance: &mut Chance) -> Pattern {
         let Arrival { context, peer, tag, .. } = any_arrival(chance, 0);
         let sender = match chance.below(3) {
-            0 => Sender::Any(Group::of_job(RANKS as u32, 0)),
+            0 => Sender::Any(Group::of_world(0..RANKS as u32, 0)),
             _ => Sender::One(peer),
         };
         Pattern { context, sender, tag: (chance.below(3) > 0).then_some(tag) }

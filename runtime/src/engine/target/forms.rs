@@ -285,7 +285,8 @@ mod tests {
     fn programs_are_charged_until_their_forms_retire() {
         let native = Architecture::NATIVE;
         let (emulated, by_length, room) = (false, false, 0);
-        let me = Me { rank: 1, size: 2, architecture: native, emulated, by_length, room };
+        let (size, first, count, architecture) = (2, 0, 2, native);
+        let me = Me { rank: 1, size, first, count, architecture, emulated, by_length, room };
         let places: Vec<i64> = (0..1000).map(|at| at * at).collect();
         let scattered = Datatype::indexed_block(1, &places, &Datatype::int()).unwrap();
         let bytes = Form::compile(&scattered, &native).unwrap().encode();

@@ -1,0 +1,599 @@
+//! Intercommunicators of ranks that were started apart (MPI-5.0 chapter 11): accept, connect and
+//! spawn.
+//!
+//! A *world* is the ranks that were started together. Ranks of two worlds know nothing of each
+//! other before they meet at a port. One rank of each group, the root, meets for all:
+//!
+//! 1. The connecting root introduces itself to the accepting one, and sends a [`Request`] with the
+//!    port's key and the number of the communicator to be.
+//! 2. The accepting root answers that it is ready, or refuses the key. A root that waits for no
+//!    answer any more withdraws its request instead, so an accept never ends for a rank that has
+//!    given up.
+//! 3. The roots exchange the introductions of all ranks of their groups, and pass them on.
+//! 4. Once all ranks of both groups know each other, the roots say so, and the calls return. So no
+//!    rank gets a frame of a rank that it doesn't know.
+//!
+//! If a step fails, all ranks of both groups get the error.
+//!
+//! A spawn has the launcher start processes, which connect in their init to a port that the root
+//! accepts at.
+
+use std::ops::Range;
+use std::panic::Location;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::Communicator;
+use super::calls::Call;
+use super::inter::{Inter, OVERLAP};
+use super::participants::{Participants, finish, protocol, told};
+use crate::engine::{Channel, Context, Landing, Message, Pattern, Sender, Source};
+use crate::error::{Error, ErrorKind, Result};
+use crate::group::Group;
+use crate::job::{Activity, Order, Started, Wanted};
+use crate::observe::At;
+use crate::port::Port;
+use crate::wire::Introduction;
+
+/// The time for which a connect waits for the accept, unless the program gives another.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The tag of the answer that the accepting root is ready.
+const READY: i32 = 0;
+/// The tag of the answer that the key isn't that of an open port.
+const REFUSED: i32 = 1;
+/// The tag of the message that the connecting root goes on.
+const GOES_ON: i32 = 2;
+/// The tag of the message that it has given up.
+const WITHDRAWN: i32 = 3;
+/// The tag of the introductions.
+const INTRODUCED: i32 = 4;
+/// The tag of what became of the introductions in each group.
+const SETTLED: i32 = 5;
+
+/// Bytes of the longest introduction of one rank.
+const INTRODUCTION: usize = 512;
+
+/// Programs for [`Communicator::spawn`], with the number of their processes.
+///
+/// ```
+/// use longshore::Spawn;
+///
+/// let workers = Spawn { arguments: vec!["--quiet".to_owned()], ..Spawn::new("./worker", 4) };
+/// assert_eq!(workers.counts, [4]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spawn {
+    /// The program. If it contains no slash, it is looked up in the folders of `path`, and then in
+    /// those of PATH.
+    pub program: String,
+    /// The program's arguments.
+    pub arguments: Vec<String>,
+    /// The acceptable numbers of processes, all above 0. The largest for which there is room is
+    /// started.
+    pub counts: Vec<u32>,
+    /// The host on which the processes run: this rank's, if `None`.
+    pub host: Option<String>,
+    /// Their working directory: that of the job, if `None`.
+    pub folder: Option<String>,
+    /// Folders in which to look for the program first, separated by colons.
+    pub path: Option<String>,
+    /// The name of the data representation that they emulate: the machine's, if `None`.
+    pub architecture: Option<String>,
+}
+
+impl Spawn {
+    /// `processes` processes of a program, without arguments.
+    pub fn new(program: impl Into<String>, processes: u32) -> Spawn {
+        Spawn {
+            program: program.into(),
+            arguments: Vec::new(),
+            counts: vec![processes],
+            host: None,
+            folder: None,
+            path: None,
+            architecture: None,
+        }
+    }
+}
+
+/// The processes that a [`spawn`](Communicator::spawn) has started.
+pub struct Spawned {
+    /// The intercommunicator with them.
+    pub communicator: Communicator,
+    /// The number of processes of each program.
+    pub counts: Vec<u32>,
+}
+
+/// The first message of a connecting root.
+#[derive(Serialize, Deserialize)]
+struct Request {
+    key: u128,
+    /// The number of the communicator to be.
+    context: u32,
+}
+
+/// What one root tells the other of its group.
+#[derive(Serialize, Deserialize)]
+struct Roster {
+    ranks: Vec<(u32, Introduction)>,
+}
+
+/// What a root tells its own group.
+#[derive(Serialize, Deserialize)]
+struct Met {
+    /// The ranks of the other group.
+    ranks: Vec<(u32, Introduction)>,
+    /// The number of the communicator.
+    context: u32,
+    /// The other root.
+    other: u32,
+    /// The number of processes of each program that was started.
+    counts: Vec<u32>,
+}
+
+/// A value, or the class and text of an error.
+type Told<T> = std::result::Result<T, (u8, String)>;
+
+impl Communicator {
+    /// Waits until another group of ranks connects to a port of the root, and makes an
+    /// intercommunicator with them (MPI-5.0 section 11.4.2). Collective. Only the root's `port`
+    /// counts. It waits without a limit.
+    ///
+    /// ```
+    /// use longshore::ROOT;
+    ///
+    /// let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// if world.size() > 1 && world.rank() < 2 {
+    ///     // Rank 0 accepts, rank 1 connects.
+    ///     let mut value = [5];
+    ///     let both = if world.rank() == 0 {
+    ///         let port = rank.open_port()?;
+    ///         world.send(port.to_string().as_bytes(), 1, 0)?;
+    ///         rank.alone().accept(&port, 0)?
+    ///     } else {
+    ///         let mut text = vec![0; 200];
+    ///         let length = world.recv(&mut text[..], 0, 0)?.bytes as usize;
+    ///         let port = String::from_utf8_lossy(&text[..length]).parse()?;
+    ///         value = [0];
+    ///         rank.alone().connect(&port, 0)?
+    ///     };
+    ///     both.bcast(&mut value, if world.rank() == 0 { ROOT } else { 0 })?;
+    ///     assert_eq!(value, [5]);
+    ///     both.disconnect()?;
+    /// }
+    /// rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// PORT at all ranks if the root hasn't opened the port. COMM for an intercommunicator, and if
+    /// both groups have a process in common. PROC_ABORTED if a rank died.
+    #[track_caller]
+    #[doc(alias = "MPI_Comm_accept")]
+    pub fn accept(&self, port: &Port, root: i32) -> Result<Communicator> {
+        let caller = Location::caller();
+        let joined = self.join("accept", Activity::Accept, root, caller, || {
+            self.accept_one(port, 0..0, Vec::new())
+        });
+        joined.map(|joined| joined.communicator)
+    }
+
+    /// Connects to a port of another group of ranks, and makes an intercommunicator with them
+    /// (MPI-5.0 section 11.4.3). Collective. Only the root's `port` counts. It waits for the accept
+    /// for at most 30 seconds. See [`accept`](Communicator::accept) for an example.
+    ///
+    /// # Errors
+    /// PORT at all ranks if the port is closed, of another job, or of a rank that has ended, and if
+    /// nobody accepts in time. Otherwise the errors of [`accept`](Communicator::accept).
+    #[track_caller]
+    #[doc(alias = "MPI_Comm_connect")]
+    pub fn connect(&self, port: &Port, root: i32) -> Result<Communicator> {
+        self.connect_within(port, root, PATIENCE)
+    }
+
+    /// [`connect`](Communicator::connect), with the time for which the root waits for the accept.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let rank = longshore::init()?;
+    /// let port = rank.open_port()?;
+    /// // A rank can't connect to itself.
+    /// let refused = rank.alone().connect_within(&port, 0, Duration::from_millis(1));
+    /// assert_eq!(refused.err().map(|error| error.class()), Some(longshore::Class::Port));
+    /// rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`connect`](Communicator::connect).
+    #[track_caller]
+    pub fn connect_within(&self, port: &Port, root: i32, limit: Duration) -> Result<Communicator> {
+        let caller = Location::caller();
+        let joined =
+            self.join("connect", Activity::Connect, root, caller, || self.connect_to(port, limit));
+        joined.map(|joined| joined.communicator)
+    }
+
+    /// Starts processes, and makes an intercommunicator with them (MPI-5.0 section 11.3).
+    /// Collective. Only the root's `programs` count. The processes of all programs form one world,
+    /// in the order of the programs. Returns after they have called init. They find this
+    /// communicator's ranks by [`Rank::parent`](crate::Rank::parent).
+    ///
+    /// ```no_run
+    /// use longshore::{ROOT, Spawn};
+    ///
+    /// let rank = longshore::init()?;
+    /// let workers = rank.world().spawn(&[Spawn::new("./worker", 4)], 0)?.communicator;
+    /// let root = if rank.world().rank() == 0 { ROOT } else { longshore::PROC_NULL };
+    /// workers.bcast(&mut [42], root)?;
+    /// workers.disconnect()?;
+    /// rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// SPAWN at all ranks if a program can't be started or has no room, or if a process ends before
+    /// it has called init. If one process can't be started, none is. ARG for no program, and for a
+    /// number of 0 processes. UNSUPPORTED_OPERATION without a launcher. OTHER if the launcher isn't
+    /// `longshore run`. Otherwise the errors of [`accept`](Communicator::accept).
+    #[track_caller]
+    #[doc(alias = "MPI_Comm_spawn")]
+    #[doc(alias = "MPI_Comm_spawn_multiple")]
+    pub fn spawn(&self, programs: &[Spawn], root: i32) -> Result<Spawned> {
+        let caller = Location::caller();
+        self.join("spawn", Activity::Spawn, root, caller, || self.start_programs(programs))
+    }
+
+    /// Waits until all communication on the communicator has ended at all of its ranks, and frees
+    /// it (MPI-5.0 section 11.10.4). Collective. See [`accept`](Communicator::accept) for an
+    /// example.
+    ///
+    /// Ranks that had processes started stay in one job with them.
+    ///
+    /// # Errors
+    /// COMM for the two initial communicators, and if it is freed already. PROC_ABORTED if a rank
+    /// died.
+    #[track_caller]
+    #[doc(alias = "MPI_Comm_disconnect")]
+    pub fn disconnect(self) -> Result<()> {
+        if ![Context::WORLD, Context::SELF].contains(&self.shared.context) {
+            let caller = Location::caller();
+            let met = || -> Result<()> {
+                self.ready()?;
+                self.announce(|| "disconnect".to_owned(), caller)?;
+                let at = self.begin(Call::new("disconnect"));
+                let all = self.participants(at).by_message();
+                let met = finish(pin!(all.allgather_values(&0u8))).map(|_| ());
+                self.end_call(at, met)
+            };
+            let met = self.process().during(Activity::Disconnect, 0, At::of(caller), met);
+            met.map_err(|error| self.raised(error, "disconnect", caller))?;
+        }
+        self.free()
+    }
+
+    /// Makes the intercommunicator with the group that the root meets.
+    fn join(
+        &self,
+        name: &'static str,
+        activity: Activity,
+        root: i32,
+        caller: &'static Location<'static>,
+        meet: impl FnOnce() -> Result<Met>,
+    ) -> Result<Spawned> {
+        let make = || -> Result<Spawned> {
+            self.ready()?;
+            self.intra()?;
+            let size = self.size();
+            let first = u32::try_from(root).ok().filter(|_| root < size);
+            let first = first.ok_or(ErrorKind::Root { root, size: size as u32 })?;
+            self.announce(|| name.to_owned(), caller)?;
+            let at = self.begin(Call::new(name).with_root(root));
+            let by = self.group().process(first);
+            let mut own = None;
+            let met: Option<Told<Met>> = (self.rank() == root).then(|| {
+                meet().map_err(|error| {
+                    let said = told(&error);
+                    own = Some(error);
+                    said
+                })
+            });
+            let met = self.told_by_root(first, met.as_ref())?;
+            let met = match met {
+                Ok(met) => met,
+                Err((class, text)) => {
+                    let elsewhere = || ErrorKind::elsewhere(by, class, text).into();
+                    return Err(own.unwrap_or_else(elsewhere));
+                }
+            };
+            self.settle(first, &met)?;
+            let context = Context::new(met.context).ok_or(ErrorKind::Numbers)?;
+            let me = self.process().me().rank;
+            let remote: Vec<u32> = met.ranks.iter().map(|(rank, _)| *rank).collect();
+            let inter = Inter::new(self.group(), remote, by < met.other, me);
+            let communicator = self.with_remote(context, self.group().clone(), inter);
+            self.end_call(at, Ok(Spawned { communicator, counts: met.counts }))
+        };
+        let made = self.process().during(activity, 0, At::of(caller), make);
+        made.map_err(|error| self.raised(error, name, caller))
+    }
+
+    /// Takes in the introductions of the other group. Returns once all ranks of both groups have.
+    fn settle(&self, root: u32, met: &Met) -> Result<()> {
+        let overlaps = met.ranks.iter().any(|(rank, _)| self.group().contains(*rank));
+        let own = match overlaps {
+            true => Err(OVERLAP.into()),
+            false => self.process().engine().state().acquaint(met.other, &met.ranks),
+        };
+        let own: Told<()> = own.map_err(|error: Error| told(&error));
+        let all = self.participants(self.current_call()).by_message();
+        let all: Vec<Told<()>> = finish(pin!(all.allgather_values(&own)))?;
+        let all: Told<()> = all.into_iter().collect();
+        let both = (self.group().rank() == Some(root as i32)).then(|| -> Told<()> {
+            let settled = || -> Result<Vec<Told<()>>> {
+                let context = Context::new(met.context).ok_or(ErrorKind::Numbers)?;
+                self.with_other(met.other, context, SETTLED, &all)
+            };
+            settled().map_err(|error| told(&error))?.into_iter().collect()
+        });
+        let by = self.group().process(root);
+        let both = self.told_by_root(root, both.as_ref())?;
+        both.map_err(|(class, text)| ErrorKind::elsewhere(by, class, text).into())
+    }
+
+    /// The values of both roots, the one with the lower number in the job first.
+    fn with_other<T: Serialize + DeserializeOwned>(
+        &self,
+        other: u32,
+        context: Context,
+        tag: i32,
+        mine: &T,
+    ) -> Result<Vec<T>> {
+        let process = self.process();
+        let me = process.me().rank;
+        let pair = Group::new(vec![me.min(other), me.max(other)], me);
+        let (rank, context) = (u32::from(me > other), context.of(Channel::Groups));
+        let roots = Participants::new(process, &pair, rank, context, tag);
+        finish(pin!(roots.allgather_values_within(mine, self.longest())))
+    }
+
+    /// Bytes of the longest encoded list of introductions.
+    fn longest(&self) -> usize {
+        4096 + INTRODUCTION * self.process().me().size as usize
+    }
+
+    /// The root's value, at all ranks of this communicator.
+    fn told_by_root<T: Serialize + DeserializeOwned>(
+        &self,
+        root: u32,
+        mine: Option<&Told<T>>,
+    ) -> Result<Told<T>> {
+        let by = self.group().process(root);
+        let limit = self.longest();
+        let wrong = |error: shipable::codec::CodecError| protocol(by, &error.to_string());
+        let encoded = mine.map(|mine| shipable::codec::encode(mine, limit)).transpose();
+        let encoded = encoded.map_err(wrong)?.unwrap_or_default();
+        let all = self.participants(self.current_call()).by_message().rooted(root);
+        let heard = finish(pin!(all.broadcast(encoded.into())))?;
+        shipable::codec::decode(&heard, limit).map_err(wrong)
+    }
+
+    /// Exchanges introductions with the other root.
+    fn introduce(&self, other: u32, context: Context, counts: Vec<u32>) -> Result<Met> {
+        let ranks = self.process().engine().state().introductions(self.group());
+        let mine = Roster { ranks };
+        let both = self.with_other(other, context, INTRODUCED, &mine)?;
+        let theirs = both.into_iter().nth(usize::from(self.process().me().rank < other));
+        let ranks = theirs.map_or_else(Vec::new, |theirs| theirs.ranks);
+        Ok(Met { ranks, context: context.number(), other, counts })
+    }
+
+    /// Meets the next root that connects to a port of this rank. Fails if one of the `expected`
+    /// processes ends.
+    fn accept_one(&self, port: &Port, expected: Range<u32>, counts: Vec<u32>) -> Result<Met> {
+        let process = self.process();
+        if !process.is_open(port) {
+            let what = "this rank hasn't opened it, or has closed it: accept at the rank that \
+                        opened it";
+            return Err(ErrorKind::Port(what.to_owned()).into());
+        }
+        loop {
+            let (peer, bytes) = self.next_request(port.number, &expected)?;
+            let Ok(request) = shipable::codec::decode::<Request>(&bytes, 4096) else { continue };
+            let Some(context) = Context::new(request.context) else { continue };
+            if request.key != port.key {
+                self.say(peer, context, REFUSED)?;
+                continue;
+            }
+            // It may have ended since.
+            if self.say(peer, context, READY).is_err() {
+                continue;
+            }
+            let goes_on = self.hear(peer, context, [GOES_ON, WITHDRAWN], None);
+            if goes_on.is_ok_and(|tag| tag == Some(GOES_ON)) {
+                return self.introduce(peer, context, counts);
+            }
+        }
+    }
+
+    /// The next request of a root that connects to the port of this number.
+    fn next_request(&self, number: u32, expected: &Range<u32>) -> Result<(u32, Vec<u8>)> {
+        let process = self.process();
+        let everyone = Group::of_world(0..process.me().size, process.me().rank);
+        let pattern = Pattern {
+            context: Context::SELF.of(Channel::Groups),
+            sender: Sender::Any(everyone),
+            tag: Some(number as i32),
+        };
+        let (arrival, request) = process.wait(|state, _| {
+            // That some rank is lost doesn't matter.
+            if let Some(Ok(found)) = state.claim(&pattern) {
+                return Some(Ok(found));
+            }
+            let ended = |rank: &u32| process.segment().rank_state(*rank).is_gone();
+            if let Some(rank) = expected.clone().find(ended) {
+                let state = process.segment().rank_state(rank);
+                let what = format!("rank {rank} of the new processes is {state} before its init");
+                return Some(Err(ErrorKind::Spawn(what).into()));
+            }
+            state.lost_among(self.group(), None).map(Err)
+        })?;
+        process.engine().state().receive_claimed(request, Landing::Bytes);
+        let delivery = process.wait(|state, _| state.take_received(request))?;
+        Ok((arrival.peer, delivery.bytes.to_vec()))
+    }
+
+    /// Sends an empty message of this tag to the other root.
+    fn say(&self, peer: u32, context: Context, tag: i32) -> Result<()> {
+        self.send_to(peer, context, tag, Vec::new())
+    }
+
+    fn send_to(&self, peer: u32, context: Context, tag: i32, bytes: Vec<u8>) -> Result<()> {
+        let message = Message {
+            context: context.of(Channel::Groups),
+            tag,
+            length: bytes.len() as u64,
+            signature: 0,
+            source: Source::Bytes(bytes.into()),
+            synchronous: false,
+        };
+        let mut engine = self.process().engine();
+        if let Some(number) = engine.start_send(peer, message)? {
+            // The engine has the bytes, so nothing waits for the receiver.
+            engine.state().forget_send(number);
+        }
+        Ok(())
+    }
+
+    /// Waits for an empty message of one of these tags, and takes it. `None` if none has come by
+    /// this time.
+    fn hear(
+        &self,
+        peer: u32,
+        context: Context,
+        tags: [i32; 2],
+        until: Option<Instant>,
+    ) -> Result<Option<i32>> {
+        let (context, sender) = (context.of(Channel::Groups), Sender::One(peer));
+        let patterns = tags.map(|tag| Pattern { context, sender: sender.clone(), tag: Some(tag) });
+        self.process().note_wait(Some(peer));
+        self.process().wait(|state, _| {
+            for pattern in &patterns {
+                if let Some(Ok((arrival, number))) = state.claim(pattern) {
+                    state.discard_claimed(number);
+                    return Some(Ok(Some(arrival.tag)));
+                }
+            }
+            if let Some(gone) = state.gone(peer) {
+                return Some(Err(gone));
+            }
+            until.is_some_and(|until| Instant::now() >= until).then_some(Ok(None))
+        })
+    }
+
+    /// Meets the root that accepts at a port.
+    fn connect_to(&self, port: &Port, limit: Duration) -> Result<Met> {
+        let process = self.process();
+        let me = process.me();
+        let wrong = |what: String| -> Result<Met> { Err(ErrorKind::Port(what).into()) };
+        let (segment, started) = (process.segment(), process.segment().started());
+        if port.segment != process.segment_number()? || port.process >= started {
+            return wrong(
+                "it is a port of another job: only ranks of one job connect, those of one launcher \
+                 and those that they have started"
+                    .to_owned(),
+            );
+        }
+        let peer = port.process;
+        if peer == me.rank {
+            return wrong("it is a port of this rank itself: connect from another".to_owned());
+        }
+        let until = Instant::now().checked_add(limit);
+        let is_late = || until.is_some_and(|until| Instant::now() >= until);
+        let late = || {
+            let what = format!("rank {peer} hasn't accepted within {} s", limit.as_secs_f64());
+            Error::from(ErrorKind::Port(what))
+        };
+        let ended = || {
+            let state = segment.rank_state(peer);
+            Error::from(ErrorKind::Port(format!("rank {peer}, which opened it, is {state}")))
+        };
+        process.engine().state().approach(peer)?;
+        process.note_wait(Some(peer));
+        process.wait(|state, _| {
+            if state.gone(peer).is_some() {
+                return Some(Err(ended()));
+            }
+            let known = state.is_known(peer).then_some(Ok(()));
+            known.or_else(|| is_late().then(|| Err(late())))
+        })?;
+        let context = Context::new(process.number_context()?).ok_or(ErrorKind::Numbers)?;
+        let request = Request { key: port.key, context: context.number() };
+        let request = shipable::codec::encode(&request, 4096);
+        let request = request.map_err(|error| protocol(me.rank, &error.to_string()))?;
+        self.send_to(peer, Context::SELF, port.number as i32, request)?;
+        match self.hear(peer, context, [READY, REFUSED], until) {
+            Ok(Some(READY)) => {
+                self.say(peer, context, GOES_ON)?;
+                self.introduce(peer, context, Vec::new())
+            }
+            Ok(Some(_)) => wrong("its key isn't that of the port that is open there".to_owned()),
+            Ok(None) => {
+                self.say(peer, context, WITHDRAWN)?;
+                Err(late())
+            }
+            Err(error) if segment.rank_state(peer).is_gone() => {
+                drop(error);
+                Err(ended())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Has the launcher start processes, and meets them.
+    fn start_programs(&self, programs: &[Spawn]) -> Result<Met> {
+        let process = self.process();
+        if programs.is_empty() {
+            return Err(ErrorKind::SpawnArgument("there is no program".to_owned()).into());
+        }
+        let programs = programs.iter().map(wanted).collect::<Result<Vec<Wanted>>>()?;
+        let port = process.open_port()?;
+        let met = || {
+            let order = Order { port: port.to_string(), programs };
+            match process.ask_launcher(|launcher| launcher.order(&order))? {
+                Started::Refused(why) => Err(ErrorKind::Spawn(why).into()),
+                Started::Running { first, counts } => {
+                    let end = first.saturating_add(counts.iter().sum());
+                    self.accept_one(&port, first..end, counts)
+                }
+            }
+        };
+        let met = met();
+        process.close_port(&port);
+        met
+    }
+}
+
+/// The launcher's form of a program.
+///
+/// # Errors
+/// ARG for a number of 0 processes, or none, and for no program.
+fn wanted(spawn: &Spawn) -> Result<Wanted> {
+    let Spawn { program, arguments, counts, host, folder, path, architecture } = spawn.clone();
+    if program.is_empty() {
+        return Err(ErrorKind::SpawnArgument("a program has no name".to_owned()).into());
+    }
+    let mut counts = counts;
+    counts.sort_unstable();
+    if counts.first().is_none_or(|least| *least == 0) {
+        let what = format!("{program} is to have no process: ask for 1 or more");
+        return Err(ErrorKind::SpawnArgument(what).into());
+    }
+    Ok(Wanted { program, arguments, counts, host, folder, path, arch: architecture })
+}
