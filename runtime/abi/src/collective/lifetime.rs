@@ -1,9 +1,9 @@
 //! Communicators that are made or freed with requests and buffers (MPI-5.0 section 7.4).
 
-use longshore::Class;
+use longshore::{Class, Communicator};
 
 use crate::communicator::duplication::Duplication;
-use crate::communicator::{Comm, Own};
+use crate::communicator::{self, Comm, Own};
 use crate::datatype::described;
 use crate::edge::fault::{Fault, Raiser, Result};
 use crate::edge::handle::{Handle, find, remove};
@@ -32,6 +32,11 @@ pub fn comm_free(handle: &mut Handle) -> Result<()> {
     if described::freed(handle) {
         return Ok(());
     }
+    Ok(let_go(handle)?.free()?)
+}
+
+/// Frees a handle. Returns its communicator, whose free is still to come.
+fn let_go(handle: &mut Handle) -> Result<Communicator> {
     let comm = find::<Comm>(*handle)?;
     if handle.is_predefined() {
         let what = format!("{} exists as long as the job: it can't be freed", comm.card().name());
@@ -39,10 +44,11 @@ pub fn comm_free(handle: &mut Handle) -> Result<()> {
     }
     keyval::clear(&*comm, *handle)?;
     buffered::end(&comm)?;
+    communicator::forget_parent(*handle);
     remove::<Comm>(handle)?;
-    Ok(comm.inner().share().free()?)
+    Ok(comm.inner().share())
 }
 
 pub fn comm_disconnect(handle: &mut Handle) -> Result<()> {
-    comm_free(handle)
+    Ok(let_go(handle)?.disconnect()?)
 }

@@ -80,9 +80,10 @@ impl Holder for Comm {
             constants::HOST => Some(Address::of(&NO_RANK)),
             constants::WTIME_IS_GLOBAL => Some(Address::of(&NO)),
             constants::LASTUSEDCODE => Some(kept(&LAST_USED, codes::last_used())),
-            constants::UNIVERSE_SIZE => {
-                let size = state::get()?.rank().world().size();
-                Some(kept(&UNIVERSE, size))
+            constants::UNIVERSE_SIZE => Some(kept(&UNIVERSE, state::get()?.rank().universe_size())),
+            constants::APPNUM => {
+                let number = state::get()?.rank().program_number()?;
+                Some(kept(&PROGRAM, c_int::try_from(number).ok()?))
             }
             _ => None,
         }
@@ -90,6 +91,7 @@ impl Holder for Comm {
 }
 
 static LAST_USED: Mutex<Option<&'static c_int>> = Mutex::new(None);
+static PROGRAM: Mutex<Option<&'static c_int>> = Mutex::new(None);
 static UNIVERSE: Mutex<Option<&'static c_int>> = Mutex::new(None);
 
 /// The address of a number that the program may read at any time. A number that changes gets a new
@@ -229,6 +231,31 @@ pub fn begin(rank: &Rank) {
     };
     let all = [initial(rank.world(), "MPI_COMM_WORLD"), initial(rank.alone(), "MPI_COMM_SELF")];
     let _ = INITIAL.set(all);
+    if let Some(parent) = rank.parent() {
+        let made = insert(initial(parent, "MPI_COMM_PARENT"));
+        *lock(&PARENT) = made.unwrap_or(COMM_NULL);
+    }
+}
+
+/// The communicator with the ranks that had this one started, until the program frees it.
+static PARENT: Mutex<Handle> = Mutex::new(COMM_NULL);
+
+/// The handle of the communicator with the ranks that had this one started; null if there is none.
+pub fn parent() -> Handle {
+    *lock(&PARENT)
+}
+
+/// Forgets the communicator with the ranks that had this one started, if it is this one.
+pub fn forget_parent(freed: Handle) {
+    let mut parent = lock(&PARENT);
+    if *parent == freed {
+        *parent = COMM_NULL;
+    }
+}
+
+/// A handle of a communicator that comes from that of the rank by itself.
+pub fn of_alone(inner: Option<Communicator>) -> Result<Handle> {
+    made(&*find::<Comm>(COMM_SELF)?, inner, Card::default())
 }
 
 /// A handle of a new communicator, with the error handler of the one that it comes from (MPI-5.0

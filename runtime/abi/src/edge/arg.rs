@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -91,6 +92,13 @@ pub fn length(value: c_int, name: &'static str) -> Result<usize> {
 
 fn null(name: &'static str) -> Fault {
     Fault::argument(format_args!("{name} is a null pointer"))
+}
+
+/// A descriptor of the program; `None` for a negative number.
+pub fn descriptor(number: c_int) -> Option<BorrowedFd<'static>> {
+    // SAFETY: the number isn't -1, and MPI asks the program for a descriptor that stays open during
+    // the call, which is as long as this value is used.
+    (number >= 0).then(|| unsafe { BorrowedFd::borrow_raw(number) })
 }
 
 /// Checks that there is room for a result.
@@ -265,6 +273,19 @@ impl Address {
             words.push(unsafe { CStr::from_ptr(word) }.to_string_lossy().into_owned());
             place = place.wrapping_add(1);
         }
+    }
+
+    /// The address at an index of an array of addresses. `None` for a null pointer, of the array or
+    /// in it.
+    pub fn element(self, at: usize) -> Option<Address> {
+        let array = self.0.cast_const().cast::<*mut c_void>();
+        if array.is_null() {
+            return None;
+        }
+        // SAFETY: MPI asks the program for such an array, and the index is within the count that it
+        // gives with it.
+        let element = unsafe { array.wrapping_add(at).read_unaligned() };
+        (!element.is_null()).then_some(Address(element))
     }
 
     /// Room for a value at the address.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `mod.rs` | the functions of the world of MPI_Init |
 //! | [`session`] | sessions (section 11.3) |
-//! | [`process`] | dynamic processes, which aren't written (chapter 11) |
+//! | [`process`] | dynamic processes (chapter 11) |
 //! | [`intercommunicator`] | intercommunicators, also from groups of a session (section 7.6) |
 //! | [`integer`] | the ABI itself, and handles as integers (chapter 20) |
 //! | [`tool`] | tools (chapter 15) |

@@ -1,50 +1,268 @@
-//! Dynamic processes (MPI-5.0 chapter 11). No process starts others yet.
+//! Dynamic processes (MPI-5.0 chapter 11): processes that a program starts, and ports.
+//!
+//! Arguments that count at the root only aren't looked at elsewhere.
 
 use std::ffi::c_int;
+use std::time::Duration;
 
-use longshore::Class;
+use longshore::{Class, Port, Spawn};
 
-use crate::communicator::Comm;
-use crate::edge::arg::Address;
-use crate::edge::constants::{COMM_NULL, ERR_UNSUPPORTED_OPERATION};
+use crate::communicator::{self, Comm, made};
+use crate::edge::arg::{Address, Chars, List, Room, descriptor};
+use crate::edge::constants::{ERR_SPAWN, MAX_PORT_NAME, SUCCESS};
 use crate::edge::fault::{Fault, Result};
-use crate::edge::handle::Handle;
+use crate::edge::handle::{Handle, find_optional};
 use crate::edge::state;
 use crate::objects::info::Info;
+use crate::objects::object::Card;
 
-/// The module by which mpi4py's pools start their workers.
-const POOL_WORKER: &str = "mpi4py.futures.server";
+/// The key of an info by which a connect says how long it waits for the accept, in seconds.
+const TIMEOUT: &str = "timeout";
+/// The key of an info that names the representation which new processes emulate.
+const ARCHITECTURE: &str = "longshore_arch";
 
-/// The error of starting processes. Command and arguments count at the root only (MPI-5.0 section
-/// 11.3.2), so other ranks don't look at them. A pool of mpi4py calls this in a thread of its own,
-/// whose exception nobody gets, and the program waits for ever: the job ends instead.
-pub fn comm_spawn(
-    command: Address,
-    argv: Address,
-    _maxprocs: c_int,
+fn wrong(what: String) -> Fault {
+    Fault::new(Class::Arg, what)
+}
+
+/// The text of a port that doesn't exist.
+const NOWHERE: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"), "/0/0/0/0");
+
+/// The port of a text, which counts at the root only. The other ranks wait for a root without a
+/// port: it makes the call with one that doesn't exist, so that it fails at all of them, and has a
+/// fault of its own to raise.
+fn port_at(root: c_int, comm: &Comm, text: Address) -> Result<(Port, Option<Fault>)> {
+    let nowhere = || NOWHERE.parse::<Port>();
+    if comm.inner().rank() != root {
+        return Ok((nowhere()?, None));
+    }
+    let text = text.text().ok_or_else(|| wrong("port_name is a null pointer".to_owned()));
+    match text.and_then(|text| Ok(text.parse()?)) {
+        Ok(port) => Ok((port, None)),
+        Err(fault) => Ok((nowhere()?, Some(fault))),
+    }
+}
+
+pub fn open_port(_info: Option<&Info>, room: Chars) -> Result<()> {
+    let port = state::state()?.rank().open_port()?;
+    room.write(&port.to_string(), MAX_PORT_NAME as usize);
+    Ok(())
+}
+
+pub fn close_port(name: &str) -> Result<()> {
+    Ok(state::state()?.rank().close_port(&name.parse()?)?)
+}
+
+pub fn publish_name(service: &str, _info: Option<&Info>, port: &str) -> Result<()> {
+    Ok(state::state()?.rank().publish_name(service, &port.parse()?)?)
+}
+
+pub fn unpublish_name(service: &str, _info: Option<&Info>, port: &str) -> Result<()> {
+    let _: Port = port.parse()?;
+    Ok(state::state()?.rank().unpublish_name(service)?)
+}
+
+pub fn lookup_name(service: &str, _info: Option<&Info>, room: Chars) -> Result<()> {
+    let port = state::state()?.rank().lookup_name(service)?;
+    room.write(&port.to_string(), MAX_PORT_NAME as usize);
+    Ok(())
+}
+
+pub fn comm_accept(
+    port: Address,
     _info: Option<&Info>,
     root: c_int,
     comm: &Comm,
-) -> Fault {
-    let is_root = c_int::try_from(comm.inner().rank()) == Ok(root);
-    if is_root && argv.words().iter().any(|word| word == POOL_WORKER) {
-        state::say(
-            "longshore: MPIPoolExecutor would start its workers by MPI_Comm_spawn, which isn't \
-             written, so the job ends\n\
-             longshore: let ranks of the job be the workers: mpiexec -n N python -m mpi4py.futures \
-             PROGRAM\n",
-        );
-        state::end_job(ERR_UNSUPPORTED_OPERATION);
+) -> Result<Handle> {
+    let (port, wrong) = port_at(root, comm, port)?;
+    match (comm.inner().accept(&port, root), wrong) {
+        (Ok(inner), _) => made(comm, Some(inner), Card::default()),
+        (Err(error), wrong) => Err(wrong.unwrap_or_else(|| error.into())),
     }
-    let command = if is_root { command.text() } else { None };
-    let command = command.unwrap_or_else(|| "the program".to_owned());
-    let what = format!(
-        "{command} isn't started, since MPI_Comm_spawn isn't written yet: start all processes of \
-         the job by mpiexec -n N"
-    );
-    Fault::new(Class::UnsupportedOperation, what)
+}
+
+pub fn comm_connect(
+    port: Address,
+    info: Option<&Info>,
+    root: c_int,
+    comm: &Comm,
+) -> Result<Handle> {
+    let (port, wrong) = port_at(root, comm, port)?;
+    let seconds = info.and_then(|info| info.get(TIMEOUT)?.parse().ok());
+    let met = match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+        Some(limit) => comm.inner().connect_within(&port, root, limit),
+        None => comm.inner().connect(&port, root),
+    };
+    match (met, wrong) {
+        (Ok(inner), _) => made(comm, Some(inner), Card::default()),
+        (Err(error), wrong) => Err(wrong.unwrap_or_else(|| error.into())),
+    }
+}
+
+pub fn comm_join(fd: c_int) -> Result<Handle> {
+    let Some(socket) = descriptor(fd) else {
+        return Err(wrong(format!("fd is {fd}, which is no descriptor")));
+    };
+    let state = state::state()?;
+    let both = state.rank().join(socket)?;
+    communicator::of_alone(both)
 }
 
 pub fn comm_get_parent() -> Result<Handle> {
-    Ok(COMM_NULL)
+    Ok(communicator::parent())
+}
+
+pub fn comm_spawn(
+    command: Address,
+    argv: Address,
+    maxprocs: c_int,
+    info: Option<&Info>,
+    root: c_int,
+    comm: &Comm,
+    codes: Room<c_int>,
+) -> Result<Handle> {
+    let programs = || {
+        let command =
+            command.text().ok_or_else(|| wrong("command is a null pointer".to_owned()))?;
+        Ok(vec![program(command, argv.words(), maxprocs, info)?])
+    };
+    start(root, comm, codes, &[maxprocs], programs)
+}
+
+#[allow(clippy::too_many_arguments)] // MPI's.
+pub fn comm_spawn_multiple(
+    count: c_int,
+    commands: Address,
+    arguments: Address,
+    maxprocs: List<c_int>,
+    infos: List<Handle>,
+    root: c_int,
+    comm: &Comm,
+    codes: Room<c_int>,
+) -> Result<Handle> {
+    let is_root = comm.inner().rank() == root;
+    let length = if is_root { usize::try_from(count).unwrap_or(0) } else { 0 };
+    let numbers = maxprocs.slice(length, "array_of_maxprocs")?;
+    let programs = || {
+        if length == 0 {
+            return Err(wrong(format!("count is {count}: start 1 program or more")));
+        }
+        let infos = infos.slice(length, "array_of_info")?;
+        let all = (0..length).map(|at| {
+            let command = commands.element(at).and_then(Address::text);
+            let command = command
+                .ok_or_else(|| wrong(format!("array_of_commands[{at}] is a null pointer")))?;
+            let words = arguments.element(at).map_or_else(Vec::new, Address::words);
+            let info = find_optional::<Info>(infos[at])?;
+            program(command, words, numbers[at], info.as_deref())
+        });
+        all.collect()
+    };
+    start(root, comm, codes, numbers, programs)
+}
+
+/// A program with the keys of its info (MPI-5.0 section 11.3.4). Other keys are ignored, as MPI
+/// asks.
+fn program(
+    command: String,
+    arguments: Vec<String>,
+    maxprocs: c_int,
+    info: Option<&Info>,
+) -> Result<Spawn> {
+    let most = u32::try_from(maxprocs).unwrap_or(0);
+    let get = |key| info.and_then(|info| info.get(key));
+    let counts = match get("soft") {
+        Some(soft) => soft_counts(&soft, most)?,
+        None => vec![most],
+    };
+    Ok(Spawn {
+        arguments,
+        counts,
+        host: get("host"),
+        folder: get("wdir"),
+        path: get("path"),
+        architecture: get(ARCHITECTURE),
+        ..Spawn::new(command, most)
+    })
+}
+
+/// The numbers of processes up to `most` that a value of the key `soft` accepts: a list of `a`,
+/// `a:b` and `a:b:c`, as in Fortran (MPI-5.0 section 11.3.4).
+fn soft_counts(soft: &str, most: u32) -> Result<Vec<u32>> {
+    let bad = || {
+        let what = format!("soft is {soft:?}: expected numbers and ranges, such as 1,2:8:2");
+        Fault::new(Class::InfoValue, what)
+    };
+    let mut counts = Vec::new();
+    for part in soft.split(',') {
+        let numbers: Option<Vec<i64>> =
+            part.split(':').map(|number| number.trim().parse().ok()).collect();
+        let (first, last, step) = match numbers.ok_or_else(bad)?[..] {
+            [only] => (only, only, 1),
+            [first, last] => (first, last, 1),
+            [first, last, step] if step != 0 => (first, last, step),
+            _ => return Err(bad()),
+        };
+        let is_in = |number: &i64| match step > 0 {
+            true => (first..=last).contains(number) && (number - first) % step == 0,
+            false => (last..=first).contains(number) && (first - number) % step == 0,
+        };
+        counts.extend((1..=i64::from(most)).filter(is_in).filter_map(|it| u32::try_from(it).ok()));
+    }
+    counts.sort_unstable();
+    counts.dedup();
+    match counts.is_empty() {
+        true => Err(wrong(format!("soft is {soft:?}, which accepts no number from 1 to {most}"))),
+        false => Ok(counts),
+    }
+}
+
+/// Starts the root's programs. `numbers` are the processes of each program that the root asks for,
+/// each of which has a code.
+fn start(
+    root: c_int,
+    comm: &Comm,
+    codes: Room<c_int>,
+    numbers: &[c_int],
+    programs: impl FnOnce() -> Result<Vec<Spawn>>,
+) -> Result<Handle> {
+    let is_root = comm.inner().rank() == root;
+    let programs = if is_root { programs() } else { Ok(Vec::new()) };
+    let (programs, wrong) = match programs {
+        Ok(programs) => (programs, None),
+        // The other ranks wait for this one: a spawn of no program fails at all of them.
+        Err(fault) => (Vec::new(), Some(fault)),
+    };
+    let spawned = comm.inner().spawn(&programs, root);
+    if is_root {
+        let mut at = 0;
+        for (number, asked) in numbers.iter().enumerate() {
+            let started =
+                spawned.as_ref().map_or(0, |it| it.counts.get(number).copied().unwrap_or(0));
+            for process in 0..u32::try_from(*asked).unwrap_or(0) {
+                codes.set(at, if process < started { SUCCESS } else { ERR_SPAWN });
+                at += 1;
+            }
+        }
+    }
+    match (spawned, wrong) {
+        (Ok(spawned), _) => made(comm, Some(spawned.communicator), Card::default()),
+        (Err(_), Some(fault)) => Err(fault),
+        (Err(error), None) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn soft_numbers_are_lists_of_ranges() {
+        let counts = |soft, most| soft_counts(soft, most).ok();
+        assert_eq!(counts("2", 4), Some(vec![2]));
+        assert_eq!(counts("0:10:2,3", 6), Some(vec![2, 3, 4, 6]));
+        assert_eq!(counts("8:2:-3", 8), Some(vec![2, 5, 8]));
+        assert_eq!(counts("5:9", 4), None);
+        assert_eq!((counts("1:2:0", 4), counts("x", 4), counts("", 4)), (None, None, None));
+    }
 }
