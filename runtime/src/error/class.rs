@@ -74,6 +74,8 @@ impl ErrorKind {
             ErrorKind::Conversion(_) => Class::Conversion,
             ErrorKind::Truncate { .. } => Class::Truncate,
             ErrorKind::Gone { .. } | ErrorKind::Aborting { .. } => Class::ProcAborted,
+            ErrorKind::Failed { .. } | ErrorKind::Unacknowledged { .. } => Class::ProcFailed,
+            ErrorKind::Revoked => Class::Revoked,
             ErrorKind::Protocol { .. } => Class::Intern,
             ErrorKind::Port(_) => Class::Port,
             ErrorKind::Name(_) => Class::Name,

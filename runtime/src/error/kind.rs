@@ -4,7 +4,7 @@ use shipable::Class;
 
 use super::words::{
     address_remedy, call_name, counter_remedy, flavor_call, locale_cause, owner, range_remedy,
-    rank_name, spoken, tag_name, words,
+    rank_name, ranks, spoken, tag_name, words,
 };
 use crate::flavor::Flavor;
 use crate::job;
@@ -533,6 +533,29 @@ pub enum ErrorKind {
         /// How it ended.
         state: String,
     },
+    /// A rank that the call needs has failed, in a job that survives deaths.
+    #[error("rank {rank} has failed: {state}")]
+    Failed {
+        /// The rank that has failed.
+        rank: u32,
+        /// How it ended.
+        state: String,
+    },
+    /// Ranks have failed, and not all ranks of an agreement have acknowledged that.
+    #[error(
+        "{} failed, and not all members of the agreement had acknowledged it: call {ack} before it",
+        ranks(failed), ack = words().ack_failed
+    )]
+    Unacknowledged {
+        /// The ranks of the job that have failed.
+        failed: Vec<u32>,
+    },
+    /// The communicator is revoked.
+    #[error(
+        "the communicator is revoked, so calls on it fail: make one of the survivors ({shrink})",
+        shrink = words().shrink
+    )]
+    Revoked,
     /// The sender's call failed, so the rest of the data won't arrive.
     #[error("rank {by} stopped sending the data, because its call failed: see its error")]
     GivenUp {

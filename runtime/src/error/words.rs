@@ -25,6 +25,8 @@ pub(crate) struct Words {
     pub fetching: &'static str,
     pub type_send: &'static str,
     pub split_type: &'static str,
+    pub ack_failed: &'static str,
+    pub shrink: &'static str,
     pub simple_struct: &'static str,
     pub vector: &'static str,
     pub indexed: &'static str,
@@ -47,6 +49,8 @@ const RUST: Words = Words {
     fetching: "get_accumulate or fetch_and_op",
     type_send: "type_send",
     split_type: "split_type",
+    ack_failed: "ack_failed",
+    shrink: "shrink",
     simple_struct: "build it with simple_struct, or derive it from a #[repr(C)] struct and pass rank.type_of::<T>()",
     vector: "build it with vector, which strides in extents",
     indexed: "build it with indexed, which counts extents",
@@ -69,6 +73,8 @@ const C: Words = Words {
     fetching: "MPI_Get_accumulate or MPI_Fetch_and_op",
     type_send: "MPIX_Type_send",
     split_type: "MPI_Comm_split_type",
+    ack_failed: "MPIX_Comm_ack_failed",
+    shrink: "MPIX_Comm_shrink",
     simple_struct: "build it with MPIX_Type_create_simple_struct, whose displacements each machine computes",
     vector: "build it with MPI_Type_vector, which strides in extents",
     indexed: "build it with MPI_Type_indexed, which counts extents",
@@ -118,6 +124,21 @@ const WINDOW_CALLS: (&str, &[&str]) = (
 );
 const COMMUNICATOR_CALLS: (&str, &[&str]) =
     ("MPI_Comm_", &["create", "create_group", "dup", "free", "idup", "split", "split_type"]);
+/// Calls on communicators after failures, which MPI-5.0 doesn't have.
+const FAILURE_CALLS: (&str, &[&str]) = (
+    "MPIX_Comm_",
+    &[
+        "ack_failed",
+        "agree",
+        "failure_get_acked",
+        "get_failed",
+        "iagree",
+        "is_revoked",
+        "ishrink",
+        "revoke",
+        "shrink",
+    ],
+);
 /// Calls whose name in MPI differs only by a capital letter.
 const OTHER_CALLS: (&str, &[&str]) = (
     "MPI_",
@@ -190,6 +211,9 @@ fn mpi_call(call: &str, on_window: bool) -> Cow<'_, str> {
     if owner.1.contains(&call) {
         return format!("{}{call}", owner.0).into();
     }
+    if FAILURE_CALLS.1.contains(&call) {
+        return format!("{}{call}", FAILURE_CALLS.0).into();
+    }
     match call.split_at_checked(1) {
         Some((first, rest)) if OTHER_CALLS.1.contains(&call) => {
             format!("{}{}{rest}", OTHER_CALLS.0, first.to_ascii_uppercase()).into()
@@ -246,6 +270,12 @@ pub(super) fn rank_name(rank: i32) -> String {
         PROC_NULL => words().proc_null.to_owned(),
         rank => rank.to_string(),
     }
+}
+
+/// Ranks as a list.
+pub(super) fn ranks(ranks: &[u32]) -> String {
+    let listed = ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    format!("rank{} {listed}", if ranks.len() == 1 { "" } else { "s" })
 }
 
 /// A wrong tag as users write it.
@@ -317,6 +347,7 @@ mod tests {
             ("free", true, "MPI_Win_free"),
             ("free", false, "MPI_Comm_free"),
             ("barrier", false, "MPI_Barrier"),
+            ("shrink", false, "MPIX_Comm_shrink"),
             ("something", false, "something"),
         ] {
             assert_eq!(mpi_call(call, on_window), name);

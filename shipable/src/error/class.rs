@@ -5,7 +5,9 @@ macro_rules! classes {
         /// An MPI error class (MPI-5.0 section 9.4).
         ///
         /// Every error has a class, so a C interface can map errors without knowing each of them.
-        /// The discriminant is MPI's constant in the standard ABI, and the class's wire code.
+        /// The discriminant is MPI's constant in the standard ABI, and the class's wire code. The
+        /// classes of failed processes aren't in MPI-5.0: the MPI Forum's proposal of fault
+        /// tolerance names them, and their constants are Longshore's.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         #[allow(missing_docs)]
@@ -88,6 +90,9 @@ classes! {
     Session = 60;
     Errhandler = 61;
     Abi = 62;
+    ProcFailed = 120;
+    ProcFailedPending = 121;
+    Revoked = 122;
 }
 
 impl Class {
@@ -96,9 +101,11 @@ impl Class {
         self as u8
     }
 
-    /// MPI's name of the class, such as `MPI_ERR_TYPE`.
+    /// MPI's name of the class, such as `MPI_ERR_TYPE`. That of a class which MPI-5.0 doesn't have
+    /// begins with `MPIX_`.
     pub fn mpi_name(self) -> String {
-        let mut name = String::from("MPI_ERR");
+        let is_own = matches!(self, Class::ProcFailed | Class::ProcFailedPending | Class::Revoked);
+        let mut name = String::from(if is_own { "MPIX_ERR" } else { "MPI_ERR" });
         for letter in format!("{self:?}").chars() {
             if letter.is_ascii_uppercase() {
                 name.push('_');
@@ -128,5 +135,6 @@ mod tests {
         assert_eq!(Class::RmaSync.mpi_name(), "MPI_ERR_RMA_SYNC");
         assert_eq!(Class::InfoNokey.mpi_name(), "MPI_ERR_INFO_NOKEY");
         assert_eq!(Class::ValueTooLarge.mpi_name(), "MPI_ERR_VALUE_TOO_LARGE");
+        assert_eq!(Class::ProcFailedPending.mpi_name(), "MPIX_ERR_PROC_FAILED_PENDING");
     }
 }
