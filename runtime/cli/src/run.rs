@@ -82,8 +82,9 @@ pub struct Arguments {
     /// never. [default: hang; --stacks alone: all]
     #[arg(long, value_name = "off|timeout|hang|all|full", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     stacks: Option<launcher::Stacks>,
-    /// Reaction to a rank's death: end the job, or report it through the other ranks' calls
-    #[arg(long, value_name = "end|report", default_value_t)]
+    /// Reaction to a rank's death: end the job, or let the other ranks go on, whose calls that
+    /// need the dead rank return PROC_FAILED
+    #[arg(long, value_name = "end|survive", default_value_t)]
     on_death: OnDeath,
     /// Routes that operations may take: the best for each pair of ranks, or messages only
     #[arg(long, value_name = "best|message", default_value_t)]

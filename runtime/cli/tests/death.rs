@@ -83,7 +83,7 @@ fn play(rank: Rank, phase: &str) -> Box<dyn Error> {
         }
         rounds += 1;
     };
-    if std::env::var(env::ON_DEATH).as_deref() != Ok("report") {
+    if std::env::var(env::ON_DEATH).as_deref() != Ok("survive") {
         return error;
     }
     let go_on = || -> Result<(), Box<dyn Error>> {
@@ -494,7 +494,7 @@ fn ends(options: &[&str], phase: &str) {
 /// Checks that a death is reported to the survivors, and that they continue and exit with 0.
 fn is_reported(options: &[&str], phase: &str) {
     for _ in 0..cases() {
-        let rest = kill_rank(&[&["--on-death", "report"], options].concat(), phase);
+        let rest = kill_rank(&[&["--on-death", "survive"], options].concat(), phase);
         assert!(rest.contains("; the others go on"), "{phase}: {rest}");
         let survivors = rest.lines().filter(|line| line.contains(" survived: ")).count();
         assert_eq!(survivors, ranks(phase) - 1, "{phase}: {rest}");

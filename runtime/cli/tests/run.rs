@@ -236,7 +236,7 @@ fn an_exit_within_a_fence_is_an_exit_without_finalize() {
                 ending the other rank";
     finished.expect(1, &[line]);
     // With `report`, the other rank prints the cause too.
-    let reported = ["--on-death", "report", "-n", "2"].map(str::to_owned).to_vec();
+    let reported = ["--on-death", "survive", "-n", "2"].map(str::to_owned).to_vec();
     let stderr = run(&[reported, role("exit")].concat()).stderr;
     let cause = "rank 1 is gone: dead, exited with status 0, without finalize";
     assert!(stderr.contains(cause), "{stderr}");
@@ -395,7 +395,7 @@ fn wrong_options_are_refused_with_an_explanation() {
         (&["-x", "LONGSHORE_ARCH=s390x", "true"], "use --arch"),
         (&["-x", "LONGSHORE_ROUTE=message", "true"], "use --route"),
         (&["--timeout", "0", "true"], "a number of seconds above 0"),
-        (&["--on-death", "cry", "true"], "expected end or report"),
+        (&["--on-death", "cry", "true"], "expected end or survive"),
         (&["--route", "direct", "true"], "expected best or message"),
     ] {
         let finished = run(words);

@@ -51,7 +51,7 @@ fn a_new_job_goes_on_where_the_boards_power_failed() {
     let file = archive.0.to_str().unwrap();
     let arguments = ["--frames", "60", "--archive", file];
     let failed =
-        telemetry(&["--on-death", "report"], &[&arguments[..], &["--fail-after", "30"]].concat());
+        telemetry(&["--on-death", "survive"], &[&arguments[..], &["--fail-after", "30"]].concat());
     assert_ne!(failed.status, 0);
     assert!(failed.stderr.contains("the board is gone after 30 frames"), "{}", failed.stderr);
     assert_eq!(numbers(&archive.0), Vec::from_iter(0..30));

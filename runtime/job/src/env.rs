@@ -76,7 +76,7 @@ pub const PROCESSORS: &str = "LONGSHORE_PROCESSORS";
 /// A number, or `off`: the threads that divide long transfers of datatypes. Otherwise the cores
 /// that the rank may use, divided by the ranks that share them.
 pub const THREADS: &str = "LONGSHORE_THREADS";
-/// `end` (default) or `report`: the effect of a rank's death on the other ranks.
+/// `end` (default) or `survive`: the effect of a rank's death on the other ranks.
 pub const ON_DEATH: &str = "LONGSHORE_ON_DEATH";
 /// `off` (default), `report` or `fail`, or 0 or 1, and the kinds of reports: the value of
 /// [`Checking`](crate::Checking).

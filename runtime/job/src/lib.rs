@@ -124,8 +124,8 @@ pub enum OnDeath {
     /// The job ends.
     #[default]
     End,
-    /// The survivors' calls that involve the dead rank return an error.
-    Report,
+    /// The job goes on. Calls that need the dead rank return PROC_FAILED at the survivors.
+    Survive,
 }
 
 /// The reason why a process can't join its job.
@@ -358,7 +358,7 @@ impl Environment {
                 == Progress::On,
             processors: optional::<NonZeroUsize>(env::PROCESSORS, "a number, from 1")?
                 .map(NonZeroUsize::get),
-            on_death: optional(env::ON_DEATH, "end or report")?.unwrap_or_default(),
+            on_death: optional(env::ON_DEATH, "end or survive")?.unwrap_or_default(),
             check,
             journal,
             launcher,

@@ -37,4 +37,4 @@ macro_rules! words {
 words!(Routes, "best or message": Best = "best", Message = "message");
 words!(Progress, "on or off": On = "on" or "1", Off = "off" or "0");
 words!(Switch, "on or off": On = "on" or "1", Off = "off" or "0");
-words!(OnDeath, "end or report": End = "end", Report = "report");
+words!(OnDeath, "end or survive": End = "end", Survive = "survive");

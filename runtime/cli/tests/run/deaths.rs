@@ -79,7 +79,7 @@ fn a_reported_death_lets_the_others_go_on() {
     // The barrier completes when the launcher has noticed the death.
     let script = "[ $PMI_RANK = 0 ] && kill -KILL $$; echo cmd=barrier_in >&$PMI_FD; \
                   read -r line <&$PMI_FD; echo $PMI_RANK; [ $PMI_RANK = 1 ]";
-    let finished = run(&["-n", "3", "--on-death", "report", "bash", "-c", script]);
+    let finished = run(&["-n", "3", "--on-death", "survive", "bash", "-c", script]);
     let mut lines = finished.lines();
     lines.sort();
     assert_eq!((finished.status, lines), (137, vec!["1".to_owned(), "2".to_owned()]));

@@ -319,7 +319,7 @@ fn statuses_deaths_and_timeouts_are_reported_from_hosts() {
         &["longshore: the job took longer than 0.5 s; ending rank 0 (before init), rank 1 (before init)"],
     );
     let script = "[ $PMI_RANK = 0 ] && kill -KILL $$; sleep 0.3; echo $PMI_RANK";
-    let finished = on_hosts(&["-n", "3", "--on-death", "report"], script);
+    let finished = on_hosts(&["-n", "3", "--on-death", "survive"], script);
     assert_eq!((finished.status, finished.lines().len()), (137, 2), "{}", finished.stderr);
 }
 
@@ -379,7 +379,7 @@ fn output_of_a_login_before_the_greeting_is_ignored() {
 
 #[test]
 fn signals_are_forwarded_to_hosts() {
-    let (run, _stderr) = waiting(&["--on-death", "report"], REPORTS_TERM);
+    let (run, _stderr) = waiting(&["--on-death", "survive"], REPORTS_TERM);
     kill(run.pid(), Signal::SIGTERM).unwrap();
     let finished = run.finish();
     assert_eq!((finished.status, finished.lines()), (4, vec!["got it".to_owned(); 3]));
@@ -410,7 +410,7 @@ fn a_rank_that_fails_after_finalize_is_not_dead_to_others() {
     let first = [own(&no_hosts), role("finish_and_fail")].concat();
     let words = [first, own(&waits), role("outlive")].concat();
     for (hosts, place) in [(&[][..], ""), (&HOSTS, " on host 1")] {
-        let options = own(&[hosts, &["--on-death", "report"]].concat());
+        let options = own(&[hosts, &["--on-death", "survive"]].concat());
         let line = format!(
             "longshore: rank 0 (env){place} exited with status 3, after finalize; the others go on"
         );

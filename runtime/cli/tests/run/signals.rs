@@ -13,14 +13,14 @@ use nix::sys::signal::{Signal, kill};
 use super::role;
 use super::support::{self, await_waiting, run, start};
 
-/// A script that reports SIGTERM. It is for jobs with `--on-death report`: otherwise the first rank
+/// A script that reports SIGTERM. It is for jobs with `--on-death survive`: otherwise the first rank
 /// to exit ends the others before their traps have run.
 pub const REPORTS_TERM: &str =
     "trap 'echo got it; exit 4' TERM; echo waits >&2; while true; do sleep 0.01; done";
 
 #[test]
 fn signals_are_forwarded() {
-    let mut run = start(&["-n", "2", "--on-death", "report", "sh", "-c", REPORTS_TERM]);
+    let mut run = start(&["-n", "2", "--on-death", "survive", "sh", "-c", REPORTS_TERM]);
     let _stderr = run.await_waiting(2);
     kill(run.pid(), Signal::SIGTERM).unwrap();
     let finished = run.finish();

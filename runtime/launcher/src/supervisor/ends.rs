@@ -1,7 +1,7 @@
 //! The supervisor's reactions to the end of ranks and hosts.
 //!
 //! Each end has a [`Cause`]. A failure sets the job's exit status, is printed with the activity of
-//! the rank, and ends the job unless [`OnDeath::Report`] lets the other ranks go on.
+//! the rank, and ends the job unless [`OnDeath::Survive`] lets the other ranks go on.
 //!
 //! The first failure counts. A rank that leaves without finalize tells its peers before it prints
 //! why and exits, and the peers may fail and exit sooner. Each host knows which rank was the first
@@ -189,10 +189,10 @@ impl Supervisor<'_> {
         self.announce(&message, true);
     }
 
-    /// Prints a failure message, and ends the job unless [`OnDeath::Report`] lets it go on. Ranks
+    /// Prints a failure message, and ends the job unless [`OnDeath::Survive`] lets it go on. Ranks
     /// that never ran always end the job.
     fn announce(&mut self, message: &str, has_run: bool) {
-        let goes_on = has_run && self.job.settings.on_death == OnDeath::Report;
+        let goes_on = has_run && self.job.settings.on_death == OnDeath::Survive;
         match self.ranks.iter().filter(|rank| rank.runs).count() {
             0 => self.say(message),
             _ if goes_on => self.say(&format!("{message}; the others go on")),
