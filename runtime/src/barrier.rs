@@ -38,6 +38,8 @@ pub(crate) struct Barrier {
     epoch: AtomicU32,
     /// The number of the window whose barrier it is, if it is one's.
     window: Option<u32>,
+    /// The context of the communicator whose barrier it is, if it is one's.
+    context: Option<u32>,
 }
 
 /// A pass of a barrier that has begun.
@@ -66,13 +68,23 @@ impl Barrier {
         }
         let (lines, segment) = (segment.map(place)?, segment.clone());
         let epoch = AtomicU32::new(0);
-        let (group, window) = (group.clone(), None);
-        Ok(Some(Barrier { lines, place, segment, group, rank, size, epoch, window }))
+        let (group, window, context) = (group.clone(), None, None);
+        Ok(Some(Barrier { lines, place, segment, group, rank, size, epoch, window, context }))
     }
 
     /// The barrier as that of a window.
     pub(crate) fn of_window(self, window: u32) -> Barrier {
         Barrier { window: Some(window), ..self }
+    }
+
+    /// The barrier as that of a communicator, of which a context is given.
+    pub(crate) fn of_communicator(self, context: u32) -> Barrier {
+        Barrier { context: Some(context), ..self }
+    }
+
+    /// The context of its communicator, if it is a communicator's barrier.
+    pub(crate) fn context(&self) -> Option<u32> {
+        self.context
     }
 
     /// The number of its window, if it is a window's barrier.

@@ -136,6 +136,7 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
     }
     setup.world = Some(first..first + environment.size);
     setup.routes = environment.routes;
+    setup.on_death = environment.on_death;
     setup.adversary = adversary;
     setup.check = check;
     if let Some(journal) = environment.journal.take() {
@@ -558,7 +559,8 @@ impl Rank {
     /// fail.
     ///
     /// # Errors
-    /// PROC_ABORTED if a rank died before it called `finalize`. The error of a delete callback.
+    /// PROC_ABORTED if a rank died before it called `finalize`, unless the job survives deaths: then
+    /// `finalize` waits for the survivors. The error of a delete callback.
     /// OTHER if `--check=fail` is on and there were reports.
     #[track_caller]
     #[doc(alias = "MPI_Finalize")]
@@ -589,7 +591,11 @@ impl Rank {
         // order of their setting.
         let cleared = self.alone.clear_attributes().and(self.world.clear_attributes());
         let flushed = self.process.wait(|state, _| state.is_flushed().then_some(Ok(())));
-        let met = self.world.barrier_as(Activity::Finalize, Location::caller());
+        let mut met = self.world.barrier_as(Activity::Finalize, Location::caller());
+        if self.process.survives() && self.world.has_failed() {
+            // A rank that has passed the barrier leaves, and the others don't wait for it.
+            met = self.world.meet_survivors();
+        }
         let ended = self.process.end();
         self.process.names().forget_free_handlers();
         ended.and(flushed).and(met).and(cleared)

@@ -19,7 +19,7 @@ use longshore_transport::{Link, Segment};
 use shipable::Architecture;
 
 use crate::error::Result;
-use crate::job::{Checking, Hosts, Ladder, Routes};
+use crate::job::{Checking, Hosts, Ladder, OnDeath, Routes};
 use crate::process::Setup;
 use crate::rank::{Matching, Rank};
 
@@ -50,6 +50,9 @@ pub struct Options {
     pub hosts: Vec<u32>,
     /// The routes that operations may take.
     pub routes: Routes,
+    /// The effect of a rank's death on the others. A rank dies when its body drops it before
+    /// `finalize`.
+    pub on_death: OnDeath,
     /// The seed of the adversary, which [`ADVERSARY`](crate::job::env::ADVERSARY) describes. The
     /// default is the environment's `LONGSHORE_ADVERSARY`, if it is set.
     pub adversary: Option<u64>,
@@ -76,6 +79,7 @@ impl Default for Options {
             architectures: Vec::new(),
             hosts: Vec::new(),
             routes: Routes::Best,
+            on_death: OnDeath::End,
             adversary: crate::job::adversary().unwrap_or_default(),
             check: crate::job::checking().unwrap_or_default(),
             fast: crate::job::ladder().unwrap_or_default().fast,
@@ -98,6 +102,7 @@ impl Options {
             setup.hosts = Hosts::new(self.hosts.clone());
         }
         setup.routes = self.routes;
+        setup.on_death = self.on_death;
         setup.adversary = self.adversary;
         setup.check = self.check;
         setup.by_length = self.matching == Matching::Lengths;

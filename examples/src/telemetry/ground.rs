@@ -55,7 +55,7 @@ pub fn run(station: &Station<'_>, show: &Show<'_>) -> Result<bool, Box<dyn Error
     }
     received.map_err(|error| -> Box<dyn Error> {
         match error.class() {
-            Class::ProcAborted => format!(
+            Class::ProcAborted | Class::ProcFailed => format!(
                 "the board is gone after {} frames of this job; the archive has all that came: \
                  {error}",
                 tally.right

@@ -53,25 +53,51 @@ fn rank() {
     }
     let error = match longshore::init() {
         Ok(rank) if matches!(&*phase, "calls" | "answers") => wait_in_vain(rank, &phase),
+        Ok(rank) if phase == "finalize" => match finalize_in_vain(rank) {
+            Ok(()) => {
+                eprintln!("rank {me} survived: finalize waits for no dead rank");
+                std::process::exit(0);
+            }
+            Err(error) => error,
+        },
         Ok(rank) => play(rank, &phase),
         Err(error) => error.into(),
     };
     let class = error.downcast_ref().map(longshore::Error::class);
-    assert_eq!(class, Some(Class::ProcAborted), "rank {me}: {error}");
+    let is_lost = match class {
+        Some(Class::ProcFailed) => survives(),
+        // A neighbour of the victim has revoked the communicator.
+        Some(Class::Revoked) => survives() && is_between_two(&phase),
+        class => class == Some(Class::ProcAborted) && !survives(),
+    };
+    assert!(is_lost, "rank {me}: {error}");
     eprintln!("rank {me} survived: {error}");
     std::process::exit(0);
+}
+
+/// Whether the job goes on after a death.
+fn survives() -> bool {
+    std::env::var(env::ON_DEATH).as_deref() == Ok("survive")
+}
+
+/// Whether only the victim's neighbours wait for it in a phase.
+fn is_between_two(phase: &str) -> bool {
+    matches!(phase, "send" | "type_send")
+}
+
+/// Calls finalize, which the victim never does.
+fn finalize_in_vain(rank: Rank) -> Result<(), Box<dyn Error>> {
+    let me = rank.world().rank();
+    eprintln!("rank {me} waits");
+    if me == VICTIM {
+        thread::sleep(HANG);
+    }
+    Ok(rank.finalize()?)
 }
 
 /// Repeats a phase until it fails, and returns the error.
 fn play(rank: Rank, phase: &str) -> Box<dyn Error> {
     let me = rank.world().rank();
-    if phase == "finalize" {
-        eprintln!("rank {me} waits");
-        if me == VICTIM {
-            thread::sleep(HANG);
-        }
-        return rank.finalize().unwrap_err().into();
-    }
     let mut fixture = Fixture::new(&rank).unwrap();
     let mut rounds = 0;
     let error = loop {
@@ -83,13 +109,14 @@ fn play(rank: Rank, phase: &str) -> Box<dyn Error> {
         }
         rounds += 1;
     };
-    if std::env::var(env::ON_DEATH).as_deref() != Ok("survive") {
+    if !survives() {
         return error;
     }
     let go_on = || -> Result<(), Box<dyn Error>> {
         // In a collective phase, all survivors have failed, and they can still communicate.
-        if !matches!(phase, "send" | "type_send") {
-            greet_survivors(rank.world())?;
+        match is_between_two(phase) {
+            true => rank.world().revoke()?,
+            false => greet_survivors(rank.world())?,
         }
         // A lock that the dead rank held or waited for is free.
         if matches!(phase, "lock" | "fetch") {
@@ -102,8 +129,7 @@ fn play(rank: Rank, phase: &str) -> Box<dyn Error> {
     };
     go_on().unwrap();
     drop(fixture);
-    let finalized = rank.finalize();
-    assert_eq!(finalized.unwrap_err().class(), Class::ProcAborted);
+    rank.finalize().unwrap();
     error
 }
 
@@ -325,7 +351,7 @@ fn wait_in_vain(rank: Rank, phase: &str) -> Box<dyn Error> {
     eprintln!("rank {me} waits");
     let failed = wait_for_victim(&rank, &pair, window, &double, call).expect_err(call);
     drop(pair);
-    assert_eq!(rank.finalize().unwrap_err().class(), Class::ProcAborted, "{call}");
+    rank.finalize().unwrap_or_else(|error| panic!("{call}: {error}"));
     failed.into()
 }
 

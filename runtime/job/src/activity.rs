@@ -102,6 +102,8 @@ activities! {
     Spawn = 41, "a spawn";
     /// Disconnecting a communicator.
     Disconnect = 42, "a disconnect";
+    /// In an agreement of a communicator's ranks.
+    Agree = 48, "an agreement";
 }
 
 impl Activity {
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in (0..25).chain(32..43) {
+        for code in (0..25).chain(32..43).chain([48]) {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

@@ -254,7 +254,8 @@ impl Communicator {
                     awaited.and_then(|rank| all.processes().get(rank as usize).copied()),
                 );
             }
-            state.lost_among(all, window).map(Err)
+            let revoked = state.revoked(self.context(Channel::Internal));
+            revoked.or_else(|| state.lost_among(all, window)).map(Err)
         })
     }
 

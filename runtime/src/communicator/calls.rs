@@ -175,6 +175,8 @@ pub(super) struct Calls {
     announced: AtomicU32,
     /// The number of the last call with a request.
     started: AtomicU32,
+    /// The number of agreements.
+    agreed: AtomicU32,
 }
 
 impl Calls {
@@ -265,6 +267,11 @@ impl Communicator {
     /// panic before it made its own.
     pub(crate) fn catch_up(&self, announced: u64) {
         self.calls().announced.fetch_max(announced as u32 & NUMBERS, Ordering::Relaxed);
+    }
+
+    /// The number of the next agreement. All ranks count them, whatever they come to.
+    pub(super) fn begin_agreement(&self) -> u32 {
+        self.calls().agreed.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The collective call under way.

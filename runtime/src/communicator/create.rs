@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::calls::Call;
 use super::nonblocking::Collective;
 use super::participants::{Participants, finish, told};
-use super::{Communicator, FIRST, FREED, Shared};
+use super::{Communicator, FIRST, FREED, HAS_ENDED, Shared};
 use crate::engine::{Channel, Context};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
@@ -141,7 +141,7 @@ impl Communicator {
                 let (proposal, wrong) =
                     proposed(copied.map(|()| Proposal::new(Some(0), own.rank())));
                 let all = own.participants(at);
-                let agreed = own.agree(&all, own.everyone().0, proposal).await;
+                let agreed = own.make_agreed(&all, own.everyone().0, proposal).await;
                 let agreed = wrong.map_or(agreed, Err)?.ok_or_else(|| own.absent())?;
                 let _ = place.set(own.duplicate(&agreed, card));
                 Ok(())
@@ -293,7 +293,7 @@ impl Communicator {
             let rank = group.rank().ok_or_else(|| self.absent())? as u32;
             let context = self.context(Channel::Groups);
             let participants = Participants::new(self.process(), group, rank, context, tag);
-            finish(pin!(self.agree(&participants, group, Proposal::of(group))))
+            finish(pin!(self.make_agreed(&participants, group, Proposal::of(group))))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), made);
         made.and_then(|made| made.ok_or_else(|| self.absent()))
@@ -312,16 +312,18 @@ impl Communicator {
     pub fn free(self) -> Result<()> {
         let caller = Location::caller();
         let end = || {
-            self.ready()?;
+            self.present()?;
             if [Context::WORLD, Context::SELF].contains(&self.shared.context) {
                 return Err(FIRST.into());
             }
-            self.announce(|| "free of a communicator".to_owned(), caller)?;
+            if !self.has_failed() {
+                self.announce(|| "free of a communicator".to_owned(), caller)?;
+            }
             self.begin(Call::new("free of a communicator"));
             // The other ranks leave as well, so this one must go on even if a callback failed or
             // panicked.
             let cleared = catch_unwind(AssertUnwindSafe(|| self.clear_attributes()));
-            if self.shared.freed.swap(true, Ordering::Relaxed) {
+            if self.shared.ended.fetch_or(HAS_ENDED, Ordering::Relaxed) & HAS_ENDED != 0 {
                 return Err(FREED.into());
             }
             self.release_meeting()?;
@@ -357,7 +359,7 @@ impl Communicator {
             let at = self.begin(Call::new(call));
             let (proposal, wrong) = proposed(propose());
             let all = self.participants(at);
-            let made = finish(pin!(self.agree(&all, self.everyone().0, proposal)));
+            let made = finish(pin!(self.make_agreed(&all, self.everyone().0, proposal)));
             self.end_call(at, wrong.map_or(made, Err))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), made);
@@ -365,7 +367,7 @@ impl Communicator {
     }
 
     /// Evaluates the proposals of the ranks in `asked`, and makes the communicator of this rank.
-    async fn agree(
+    async fn make_agreed(
         &self,
         participants: &Participants<'_>,
         asked: &Group,

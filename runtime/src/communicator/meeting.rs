@@ -2,7 +2,6 @@
 //! that needs one of them makes it.
 
 use std::pin::pin;
-use std::sync::atomic::Ordering;
 
 use longshore_transport::Range;
 
@@ -24,7 +23,7 @@ impl Communicator {
     /// of them can.
     pub(super) fn board(&self) -> Result<Option<&Board>> {
         let shared = &self.shared;
-        if shared.freed.load(Ordering::Relaxed) {
+        if self.has_ended() {
             return Ok(None);
         }
         if let Some(board) = shared.board.get() {
@@ -106,7 +105,8 @@ impl Communicator {
         match shipable::codec::decode::<BarrierMemory>(&told, MAX_VALUE).map_err(wrong)? {
             Ok(range) => {
                 let barrier = process.barrier_at(Some(range), self.group(), self.rank() as u32);
-                barrier.map(Meeting::Flags)
+                let context = self.context(Channel::Calls);
+                barrier.map(|barrier| Meeting::Flags(barrier.of_communicator(context)))
             }
             Err((class, text)) => Err(ErrorKind::elsewhere(first, class, text).into()),
         }
@@ -116,7 +116,10 @@ impl Communicator {
     /// to do so frees their memory. Messages of a barrier arrive before its pass ends, so none
     /// comes later.
     pub(super) fn release_meeting(&self) -> Result<()> {
-        self.process().engine().state().close_venue(self.venue());
+        let mut engine = self.process().engine();
+        engine.state().close_venue(self.venue());
+        engine.state().close_communicator(self.number());
+        drop(engine);
         match self.shared.meeting.get() {
             Some(Meeting::Flags(barrier)) if barrier.leave() => {
                 self.process().segment().free(barrier.place())?;

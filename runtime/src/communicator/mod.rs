@@ -10,6 +10,7 @@ mod board;
 mod calls;
 mod collective;
 mod create;
+mod failures;
 mod inter;
 mod joining;
 mod likeness;
@@ -28,14 +29,14 @@ mod varying;
 
 use std::panic::Location;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use shipable::Architecture;
 
 use crate::bytes::Bytes;
 use crate::check::Caller;
-use crate::engine::{Channel, Context};
+use crate::engine::{Channel, Context, Revocable};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::group::{Comparison, Group};
 use crate::job::Activity;
@@ -120,8 +121,20 @@ struct Shared {
     calls: Calls,
     /// The announcements of calls, under `--check`.
     agreement: Mutex<Agreement>,
-    /// Whether the communicator is freed. Windows made on it go on.
-    freed: AtomicBool,
+    /// Why calls fail: [`HAS_ENDED`], [`IS_REVOKED`], or both. Windows made on it go on.
+    ended: AtomicU8,
+}
+
+/// The communicator is freed.
+const HAS_ENDED: u8 = 1;
+
+/// The communicator is revoked.
+const IS_REVOKED: u8 = 2;
+
+impl Revocable for Shared {
+    fn revoke(&self) {
+        self.ended.fetch_or(IS_REVOKED, Ordering::Relaxed);
+    }
 }
 
 impl sealed::Cacheable for Communicator {}
@@ -156,7 +169,7 @@ impl Communicator {
         (group, rank, inter): (Group, u32, Option<Inter>),
         card: Card,
     ) -> Communicator {
-        let (meeting, packed, freed) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
+        let (meeting, packed, ended) = (OnceLock::new(), OnceLock::new(), AtomicU8::new(0));
         let (calls, agreement) = (Calls::default(), Mutex::default());
         let shared = Shared {
             process,
@@ -171,9 +184,13 @@ impl Communicator {
             card,
             calls,
             agreement,
-            freed,
+            ended,
         };
-        Communicator { shared: Arc::new(shared), reserved: None, is_kept: false }
+        let made = Communicator { shared: Arc::new(shared), reserved: None, is_kept: false };
+        let object: Weak<dyn Revocable> = Arc::<Shared>::downgrade(&made.shared);
+        let (number, members) = (made.number(), made.everyone().0.clone());
+        made.process().engine().state().open_communicator(number, members, object);
+        made
     }
 
     attributes!(Communicator);
@@ -224,10 +241,35 @@ impl Communicator {
     /// Returns an error if the communicator is freed or the rank is finalized.
     #[inline]
     pub(crate) fn ready(&self) -> Result<()> {
-        match self.shared.freed.load(Ordering::Relaxed) && !self.is_kept {
+        match self.shared.ended.load(Ordering::Relaxed) {
+            0 => self.process().ready(),
+            _ => self.after_end(),
+        }
+    }
+
+    /// The outcome of [`ready`](Communicator::ready) once the communicator is freed or revoked.
+    #[cold]
+    #[inline(never)]
+    fn after_end(&self) -> Result<()> {
+        self.present()?;
+        if self.shared.ended.load(Ordering::Relaxed) & IS_REVOKED != 0 {
+            return Err(ErrorKind::Revoked.into());
+        }
+        Ok(())
+    }
+
+    /// Returns an error if the communicator is freed or the rank is finalized: for calls that a
+    /// revoked communicator has.
+    pub(crate) fn present(&self) -> Result<()> {
+        match self.has_ended() && !self.is_kept {
             true => Err(FREED.into()),
             false => self.process().ready(),
         }
+    }
+
+    /// Whether the communicator is freed.
+    fn has_ended(&self) -> bool {
+        self.shared.ended.load(Ordering::Relaxed) & HAS_ENDED != 0
     }
 
     /// The rank of this process in the communicator.
@@ -374,7 +416,7 @@ impl Communicator {
                 let at = self.begin(Call::new(if ends { "finalize" } else { "barrier" }));
                 // A rank that leaves the barrier early can't affect the announcements of the
                 // others.
-                match self.is_inter() || self.shared.freed.load(Ordering::Relaxed) {
+                match self.is_inter() || self.has_ended() {
                     false => self.meet(self.meeting()?)?,
                     true => {
                         let all = self.participants(at);

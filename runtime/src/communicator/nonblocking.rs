@@ -139,6 +139,30 @@ impl Communicator {
         started().map_err(|error| self.raised(error, name, caller))
     }
 
+    /// Starts a call that works on a revoked communicator and after failures, so that it isn't
+    /// announced to the other ranks and has no number among other calls. `make` gets this
+    /// communicator, for the steps to own, and returns the steps, and what gives the memory back
+    /// after them.
+    #[track_caller]
+    pub(super) fn start_surviving<R, S, G>(
+        &self,
+        name: &'static str,
+        make: impl FnOnce(Communicator) -> Result<(S, G)>,
+    ) -> Result<Collective<R>>
+    where
+        S: Future<Output = Result<()>> + Send + 'static,
+        G: FnOnce() -> Option<R> + Send + 'static,
+    {
+        let caller = Location::caller();
+        let started = || -> Result<Collective<R>> {
+            let (steps, give_back) = make(self.share())?;
+            let schedule = self.process().schedule(steps);
+            let (communicator, give_back) = (self.share(), Box::new(give_back));
+            Ok(Collective { communicator, call: name, schedule, give_back })
+        };
+        started().map_err(|error| self.raised(error, name, caller))
+    }
+
     /// Starts a call with the data and the room of this rank.
     #[track_caller]
     pub(super) fn start_both<M, N, S>(

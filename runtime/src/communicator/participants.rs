@@ -570,8 +570,7 @@ impl<'a> Participants<'a> {
                 let mut engine = self.process.engine();
                 let state = engine.state();
                 let outcome = poll(state);
-                let lost = || state.lost_among(self.group, self.window).map(Err);
-                outcome.or_else(lost).map_or(Poll::Pending, Poll::Ready)
+                outcome.or_else(|| self.lost(state).map(Err)).map_or(Poll::Pending, Poll::Ready)
             };
             return poll_fn(found).await;
         }
@@ -583,8 +582,14 @@ impl<'a> Participants<'a> {
                     return Some(Err(other));
                 }
             }
-            outcome.or_else(|| state.lost_among(self.group, self.window).map(Err))
+            outcome.or_else(|| self.lost(state).map(Err))
         })
+    }
+
+    /// The error of a call whose ranks don't all come: one of them has died, or the communicator is
+    /// revoked, or the window poisoned.
+    fn lost(&self, state: &State) -> Option<Error> {
+        state.revoked(self.context).or_else(|| state.lost_among(self.group, self.window))
     }
 
     /// The error for a message, or a post on the board, that shows that its sender makes other

@@ -241,7 +241,9 @@ impl<'a> Posts<'a> {
                         return Some(Err(self.communicator.mismatch(other)));
                     }
                 }
-                state.lost_among(self.board.group(), None).map(Err)
+                let context = self.communicator.context(self.at.channel);
+                let revoked = state.revoked(context);
+                revoked.or_else(|| state.lost_among(self.board.group(), None)).map(Err)
             }
         })
     }

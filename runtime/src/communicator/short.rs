@@ -58,7 +58,7 @@ impl Communicator {
     fn plain_board(&self) -> Option<&Board> {
         let shared = &self.shared;
         let board = shared.board.get()?.as_ref()?;
-        let is_own = shared.inter.is_none() && !shared.freed.load(Ordering::Relaxed);
+        let is_own = shared.inter.is_none() && shared.ended.load(Ordering::Relaxed) == 0;
         let is_plain = is_own && !self.process().me().emulated && self.are_alike();
         (is_plain && self.foreign_packed().is_none()).then_some(board)
     }

@@ -4,19 +4,21 @@
 //! `start_*` methods begin something that takes frames of others to end; `take_*` methods return
 //! results.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 
 use longshore_transport::fault::Chance;
 use longshore_transport::lock::{Claim, Sharing};
 use longshore_transport::{Access, PeerMemory, Rdma, RemoteMemory, Transfer};
 use shipable::Architecture;
 
+use super::agreements::{Decision, Name, Step, Steps, Vote};
 use super::completion::{Ledger, Ticket};
 use super::locks::{forsake_brief, lock_brief, ping_brief, signal_brief, unlock_brief};
 use super::messages::{Arrival, Delivery, Heading, Landing, Message, OtherCall, Pattern, Status};
 use super::origin::{Fetch, RdmaAccess};
-use super::outbox::{Outgoing, Purpose};
+use super::outbox::{Outgoing, Purpose, Source};
+use super::revoked::Revocable;
 use super::target::Exposure;
 use super::{Engine, Operation, State, Venue};
 use crate::barrier::Barrier;
@@ -29,7 +31,7 @@ use crate::group::Group;
 use crate::job::Hosts;
 use crate::program::Line;
 use crate::types::{Compiled, TargetType};
-use crate::wire::{CONVERTED, Founding, Header, Introduction};
+use crate::wire::{CONVERTED, Founding, Header, Introduction, Kind};
 
 /// The job and its ranks.
 impl State {
@@ -156,7 +158,10 @@ impl State {
     #[inline(never)] // The loops of waits stay small.
     pub(crate) fn lost_at(&self, barrier: &Barrier) -> Option<Error> {
         match self.peers.is_bereft() {
-            true => self.find_lost(barrier.group(), barrier.window()),
+            true => {
+                let revoked = barrier.context().and_then(|context| self.revoked(context));
+                revoked.or_else(|| self.find_lost(barrier.group(), barrier.window()))
+            }
             false => None,
         }
     }
@@ -580,6 +585,112 @@ impl State {
     /// Forgets a venue, where no rank meets any more.
     pub(crate) fn close_venue(&mut self, venue: Venue) {
         self.meetings.close(venue);
+    }
+}
+
+/// Failures: agreements among survivors, and communicators that are revoked.
+impl State {
+    /// The members of a group that have failed, in the order in which this rank has learned of it.
+    pub(crate) fn failed_among(&self, group: &Group) -> Vec<u32> {
+        self.peers.failed_among(group)
+    }
+
+    /// The ranks whose failure is acknowledged on the communicator of this number.
+    pub(crate) fn acknowledged(&self, communicator: u32) -> &[u32] {
+        self.peers.acknowledged(communicator)
+    }
+
+    /// Acknowledges the failure of these ranks on a communicator: receives from any rank no longer
+    /// wait for them.
+    pub(crate) fn acknowledge_failed(&mut self, communicator: u32, failed: Vec<u32>) {
+        self.peers.acknowledge(communicator, failed);
+    }
+
+    /// Begins this rank's part in an agreement of a group, by the number of its communicator and
+    /// its own.
+    pub(crate) fn start_agreement(&mut self, name: Name, group: &Group, vote: Vote) {
+        let mut steps = Steps::new();
+        self.agreements.start(name, group.processes(), vote, &mut steps);
+        self.send_steps(steps);
+    }
+
+    /// Takes the decision of an agreement, if there is one.
+    pub(crate) fn take_decision(&mut self, name: Name) -> Option<Decision> {
+        self.agreements.take(name)
+    }
+
+    /// The rank for which an agreement waits at this rank.
+    pub(crate) fn awaited_in_agreement(&self, name: Name) -> Option<u32> {
+        self.agreements.awaited(name)
+    }
+
+    /// Takes in a step of an agreement.
+    pub(super) fn handle_step(&mut self, peer: u32, name: Name, step: Step) {
+        let mut steps = Steps::new();
+        self.agreements.handle_step(peer, name, step, &mut steps);
+        self.send_steps(steps);
+    }
+
+    /// Takes in the loss of a rank in all agreements.
+    pub(super) fn leave_agreements(&mut self, rank: u32) {
+        let mut steps = Steps::new();
+        self.agreements.handle_gone(rank, &mut steps);
+        self.send_steps(steps);
+    }
+
+    fn send_steps(&mut self, steps: Steps) {
+        for (peer, (context, number), step) in steps {
+            let (tag, data) = step.encode(self.peers.me().size);
+            let header = Header {
+                tag,
+                context,
+                operation: number.into(),
+                length: data.len() as u64,
+                ..Header::new(Kind::Agree)
+            };
+            let step = Outgoing::new(header, Source::Bytes(data.into()), Purpose::None);
+            self.outbox.push(peer, step);
+        }
+    }
+
+    /// Lets others revoke a communicator of this number, with these members.
+    pub(crate) fn open_communicator(
+        &mut self,
+        communicator: u32,
+        members: Group,
+        object: Weak<dyn Revocable>,
+    ) {
+        self.revoked.open(communicator, members, object);
+        // Another member may have been quicker to make it, and have revoked it.
+        if self.peers.is_revoked(communicator) {
+            self.end_revoked(communicator);
+        }
+    }
+
+    /// Forgets a communicator that this rank has freed.
+    pub(crate) fn close_communicator(&mut self, communicator: u32) {
+        self.revoked.close(communicator);
+    }
+
+    /// Revokes a communicator: ends all that waits there, and lets its other members know.
+    pub(crate) fn revoke(&mut self, communicator: u32) {
+        if self.peers.note_revoked(communicator) {
+            self.end_revoked(communicator);
+        }
+    }
+
+    fn end_revoked(&mut self, communicator: u32) {
+        self.messages.revoke(communicator);
+        self.revoked.tell(communicator, self.peers.me().rank, &mut self.outbox);
+    }
+
+    /// The error of a call that waits on the communicator of a message's context, if that is
+    /// revoked. Windows go on.
+    pub(crate) fn revoked(&self, context: u32) -> Option<Error> {
+        if !self.peers.is_bereft() {
+            return None;
+        }
+        self.peers.revoked(context)
     }
 }
 

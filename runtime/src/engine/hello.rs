@@ -277,9 +277,11 @@ mod tests {
         let segment = Segment::create(SIZE).unwrap();
         let engine = |rank| {
             let architecture = Architecture::X86_64;
+            let survives = false;
             let (emulated, by_length, room) = (false, false, ROOM);
             let (size, first, count) = (SIZE, 0, SIZE);
-            let me = Me { rank, size, first, count, architecture, emulated, by_length, room };
+            let me =
+                Me { rank, size, first, count, architecture, emulated, by_length, room, survives };
             let link = Box::new(ShmLink::new(segment.as_rank(rank).unwrap()).unwrap());
             let founding = (rank == 0).then_some(Founding { barrier: (0, 0), job: 1 });
             let proof = secret.bytes().to_vec().into();

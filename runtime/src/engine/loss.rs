@@ -38,7 +38,8 @@ impl State {
             return;
         }
         self.peers.lose(rank, gone.clone());
-        let gone = || gone.error(rank);
+        let survives = self.peers.me().survives;
+        let gone = || gone.error(rank, survives);
         // The data of this stream that have arrived are in place. The rest never comes.
         let stream = self.streams.take(rank);
         for outgoing in self.outbox.close(rank) {
@@ -47,6 +48,7 @@ impl State {
         self.operations.target_gone(rank, gone);
         self.messages.peer_gone(rank, gone);
         self.locks.forget_peer(rank, self.target.exposures());
+        self.leave_agreements(rank);
         if let Some(Sink::Receive(receiving)) = stream.map(|stream| stream.sink) {
             self.messages.finish_receive(*receiving, Some(gone()));
         }

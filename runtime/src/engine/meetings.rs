@@ -10,6 +10,7 @@
 //! A rank that has entered a meeting advances in it whenever frames arrive, in any call. All
 //! `Meet` frames between two ranks belong to one round, so it is enough to count them.
 
+use super::messages::{Channel, Context};
 use super::outbox::Outbox;
 use crate::barrier::rounds;
 use crate::group::Group;
@@ -26,6 +27,14 @@ pub(crate) enum Venue {
 }
 
 impl Venue {
+    /// A context of the communicator, at one.
+    pub(crate) fn context(self) -> Option<u32> {
+        match self {
+            Venue::Communicator(number) => Some(Context::new(number)?.of(Channel::Calls)),
+            Venue::Window(_) | Venue::Closed(_) => None,
+        }
+    }
+
     fn to_wire(self) -> (u32, u64) {
         match self {
             Venue::Communicator(number) => (number, 0),

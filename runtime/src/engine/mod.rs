@@ -24,6 +24,8 @@
 //! | credit for short messages | Credit | [`outbox`] |
 //! | barriers by messages | Meet | [`meetings`] |
 //! | windows in whose epochs a rank panicked | Poison | [`poison`] |
+//! | agreements among the survivors of a communicator | Agree | [`agreements`] |
+//! | communicators that are revoked | Revoke | [`revoked`] |
 //! | `--check` | Note | [`notes`] |
 //! | streams of several frames | More Cut | [`streams`] |
 //!
@@ -32,6 +34,7 @@
 //! and the protocols. This module decides which frame goes to which protocol; [`calls`] has the
 //! methods of [`State`] that calls use.
 
+mod agreements;
 mod calls;
 mod completion;
 mod drops;
@@ -50,6 +53,7 @@ mod peers;
 mod poison;
 mod progress;
 mod reply;
+mod revoked;
 mod scatter;
 mod streams;
 mod target;
@@ -70,6 +74,7 @@ use crate::observe::Taken;
 use crate::tap::Tap;
 use crate::wire::{Brief, CONTROL_LIMIT, Founding, Frame, Header, Kind, hello_limit};
 
+use agreements::{Agreements, Step};
 use drops::Drops;
 use hello::Introductions;
 use locks::Locks;
@@ -81,9 +86,11 @@ use outbox::Outbox;
 use peers::Peers;
 use poison::Poisoned;
 use reply::acknowledge;
+use revoked::Revoked;
 use streams::{Sink, Stream, Streams};
 use target::{Fetched, LONGEST_FORM, Outcome, Target};
 
+pub(crate) use agreements::{Decision, Vote};
 pub(crate) use completion::{Ledger, Ticket};
 pub(crate) use locks::EXPOSED;
 pub(crate) use mailbox::{ANSWER, OPERANDS};
@@ -99,6 +106,7 @@ pub(crate) use operation::{BY_NUMBER, Operation};
 pub(crate) use origin::Fetch;
 pub(crate) use outbox::{Outgoing, Purpose, Source};
 pub(crate) use peers::Me;
+pub(crate) use revoked::Revocable;
 pub use target::Policy;
 pub(crate) use target::{Addresses, Attachments, Exposure, Measures, Opened, check_counter, reach};
 
@@ -130,6 +138,8 @@ pub(crate) struct State {
     messages: Messages,
     meetings: Meetings,
     poisoned: Poisoned,
+    agreements: Agreements,
+    revoked: Revoked,
     /// Whether a frame has arrived, since the last question, that is no answer.
     asked: bool,
     /// Whether a call has left a frame in the outbox, for which the link had no room. The process
@@ -159,6 +169,8 @@ impl Engine {
             messages: Messages::default(),
             meetings: Meetings::default(),
             poisoned: Poisoned::default(),
+            agreements: Agreements::new(me.rank),
+            revoked: Revoked::default(),
             asked: false,
             stranded: Arc::default(),
         };
@@ -297,6 +309,7 @@ impl State {
             Kind::Poison => {
                 self.poisoned.handle_poison(peer, brief.context, brief.value, &self.peers);
             }
+            Kind::Revoke => self.revoke(brief.context),
             kind => return Err(format!("a {kind:?} with a short header")),
         }
         Ok(())
@@ -368,6 +381,7 @@ impl State {
             Kind::Refuse => return collect(CONTROL_LIMIT as u64),
             Kind::Eager => return collect(EAGER_FAR),
             Kind::Note => return collect(note::longest(size) as u64),
+            Kind::Agree => return collect(Step::longest(size) as u64),
             Kind::Define if header.length > LONGEST_FORM => {
                 target.handle_long_define(peer, header);
                 Sink::Ignore
@@ -459,6 +473,10 @@ impl State {
                 if let Some(confirmed) = notes.handle_note(peer, header, &bytes, outbox)? {
                     operations.settle(confirmed);
                 }
+            }
+            Kind::Agree => {
+                let step = Step::decode(header.tag, &bytes, peers.me().size)?;
+                self.handle_step(peer, (header.context, header.operation as u32), step);
             }
             Kind::Eager => {
                 let data = Data::Kept(bytes.into());

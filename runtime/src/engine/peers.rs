@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use longshore_transport::{LinkError, RankState};
 use shipable::Architecture;
 
+use super::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Hosts;
-use crate::numbers::Numbers;
+use crate::numbers::{NumberSet, Numbers};
 use crate::types::Compiled;
 use crate::wire::Introduction;
 
@@ -33,6 +34,8 @@ pub(crate) struct Me {
     /// Bytes of short messages, headers included, that the rank holds for each sender before they
     /// are received.
     pub room: u64,
+    /// Whether the job goes on after the death of a rank.
+    pub survives: bool,
 }
 
 impl Me {
@@ -65,6 +68,14 @@ pub(super) struct Peers {
     /// Whether a peer died or a window was poisoned. The process reads it without the engine's
     /// lock.
     bereft: Arc<AtomicBool>,
+    /// The ranks that have failed, in the order in which this rank has learned of it.
+    failed: Vec<u32>,
+    /// By the number of a communicator, the ranks whose failure is acknowledged there.
+    acknowledged: Numbers<u32, Vec<u32>>,
+    /// The numbers of the communicators that are revoked. None is used again.
+    revoked: NumberSet<u32>,
+    /// Whether a peer is gone or a communicator revoked.
+    is_troubled: bool,
     /// Peers that died and that the link has not given up yet.
     dead: Vec<u32>,
     /// Peers that have finalized and whose last frames may still be under way.
@@ -122,9 +133,13 @@ impl Gone {
         matches!(self, Gone::Ended(RankState::Finalized))
     }
 
-    /// The error of a call that needs the peer.
-    pub(super) fn error(&self, rank: u32) -> Error {
-        ErrorKind::Gone { rank, state: self.why() }.into()
+    /// The error of a call that needs the peer, in a job that survives deaths or not.
+    pub(super) fn error(&self, rank: u32, survives: bool) -> Error {
+        let state = self.why();
+        match survives && !self.is_finalized() {
+            true => ErrorKind::Failed { rank, state }.into(),
+            false => ErrorKind::Gone { rank, state }.into(),
+        }
     }
 }
 
@@ -136,6 +151,10 @@ impl Peers {
             identities: Vec::new(),
             gone: Numbers::default(),
             bereft: Arc::default(),
+            failed: Vec::new(),
+            acknowledged: Numbers::default(),
+            revoked: NumberSet::default(),
+            is_troubled: false,
             dead: Vec::new(),
             leaving: Vec::new(),
             broken: None,
@@ -285,7 +304,7 @@ impl Peers {
         if self.gone.is_empty() {
             return None;
         }
-        self.gone.get(&rank).map(|gone| gone.error(rank))
+        self.gone.get(&rank).map(|gone| gone.error(rank, self.me.survives))
     }
 
     /// Whether a peer is gone.
@@ -307,6 +326,46 @@ impl Peers {
         }
         let lost = |&&rank: &&u32| self.is_lost(rank);
         group.processes().iter().find(lost).and_then(|&rank| self.gone(rank))
+    }
+
+    /// The members of a group that have failed, in the order in which this rank has learned of it.
+    pub(super) fn failed_among(&self, group: &Group) -> Vec<u32> {
+        self.failed.iter().copied().filter(|rank| group.contains(*rank)).collect()
+    }
+
+    /// The ranks whose failure is acknowledged on a communicator.
+    pub(super) fn acknowledged(&self, communicator: u32) -> &[u32] {
+        self.acknowledged.get(&communicator).map_or(&[], |ranks| ranks)
+    }
+
+    /// Acknowledges the failure of these ranks on a communicator.
+    pub(super) fn acknowledge(&mut self, communicator: u32, failed: Vec<u32>) {
+        self.acknowledged.insert(communicator, failed);
+    }
+
+    /// Notes that a communicator is revoked; false if it was.
+    pub(super) fn note_revoked(&mut self, communicator: u32) -> bool {
+        self.is_troubled = true;
+        self.note_loss();
+        self.revoked.insert(communicator)
+    }
+
+    /// Whether the communicator of this number is revoked.
+    pub(super) fn is_revoked(&self, communicator: u32) -> bool {
+        self.revoked.contains(&communicator)
+    }
+
+    /// The error of a call on the communicator of a message's context, if that is revoked. Windows
+    /// go on.
+    pub(super) fn revoked(&self, context: u32) -> Option<Error> {
+        let communicator = Context::revocable(context)?;
+        self.is_revoked(communicator).then(|| ErrorKind::Revoked.into())
+    }
+
+    /// Whether a peer is gone or a communicator revoked: then messages need a closer look.
+    #[inline]
+    pub(super) fn is_troubled(&self) -> bool {
+        self.is_troubled
     }
 
     /// Whether a peer or a window is lost.
@@ -333,9 +392,11 @@ impl Peers {
         } else {
             tracing::warn!(rank = self.me.rank, peer = rank, why = gone.why(), "lost a peer");
         }
+        self.is_troubled = true;
         self.gone.insert(rank, gone);
         if !finalized {
             self.note_loss();
+            self.failed.push(rank);
             self.dead.push(rank);
         }
     }
@@ -497,8 +558,10 @@ mod tests {
     fn ranks_that_are_alike_share_an_identity() {
         let architecture = Architecture::X86_64;
         let (emulated, by_length, room) = (false, false, 9);
+        let survives = false;
         let (size, first, count) = (1000, 0, 1000);
-        let me = Me { rank: 0, size, first, count, architecture, emulated, by_length, room };
+        let me =
+            Me { rank: 0, size, first, count, architecture, emulated, by_length, room, survives };
         let mut peers = Peers::new(me);
         let introduction = |architecture: Architecture| Introduction {
             architecture: architecture.descriptor(),

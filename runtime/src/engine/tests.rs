@@ -47,9 +47,11 @@ impl Pair {
     fn strangers_by(link: impl FnOnce(SimLink) -> Box<dyn Link>) -> Pair {
         let cluster = Cluster::new(2, 0).unwrap();
         let architecture = Architecture::X86_64;
+        let survives = false;
         let (emulated, by_length, room) = (false, false, ROOM);
         let (size, first, count) = (2, 0, 2);
-        let me = Me { rank: 0, size, first, count, architecture, emulated, by_length, room };
+        let me =
+            Me { rank: 0, size, first, count, architecture, emulated, by_length, room, survives };
         let link = link(cluster.link(0).unwrap());
         let mut engine =
             Engine::new(me, link, SECRET.to_vec().into(), Arc::new(Names::default()), None);

@@ -419,6 +419,11 @@ impl Process {
         self.course.life.load(Ordering::Acquire) == Life::Finalized as u8
     }
 
+    /// Whether the job goes on after the death of a rank.
+    pub(crate) fn survives(&self) -> bool {
+        self.identity.me.survives
+    }
+
     /// Whether this rank has lost a peer, which is dead or out of reach, or a window, which is
     /// poisoned.
     #[inline]

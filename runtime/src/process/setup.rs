@@ -17,10 +17,10 @@ use super::{
 };
 use crate::barrier::Barrier;
 use crate::check::{Check, report};
-use crate::engine::{Context, Engine, Me, Venue};
+use crate::engine::{Channel, Context, Engine, Me, Venue};
 use crate::error::Result;
 use crate::group::Group;
-use crate::job::{Activity, Checking, Environment, Hosts, Ladder, ROOM, Routes};
+use crate::job::{Activity, Checking, Environment, Hosts, Ladder, OnDeath, ROOM, Routes};
 use crate::log;
 use crate::memory::Places;
 use crate::object::Names;
@@ -44,6 +44,8 @@ pub(crate) struct Setup {
     pub room: u64,
     pub routes: Routes,
     pub ladder: Ladder,
+    /// The effect of a rank's death on the others.
+    pub on_death: OnDeath,
     /// The seed of an adversary that makes every choice left to timing. Implies messages.
     pub adversary: Option<u64>,
     /// Whether uses of windows are checked. Implies messages.
@@ -73,6 +75,7 @@ impl Setup {
             room: ROOM,
             routes: Routes::Best,
             ladder: Ladder::default(),
+            on_death: OnDeath::End,
             adversary: None,
             check: Checking::Off,
             secret: Zeroizing::default(),
@@ -97,6 +100,7 @@ impl Setup {
             room,
             routes,
             ladder,
+            on_death,
             adversary,
             check,
             secret,
@@ -121,6 +125,7 @@ impl Setup {
             emulated: !architecture.same_representation(&Architecture::NATIVE),
             by_length,
             room,
+            survives: on_death == OnDeath::Survive,
         };
         segment.mark(me.rank, RankState::Alive);
         let beside = match hosts.is_one() {
@@ -231,7 +236,10 @@ impl Setup {
         })?;
         let (group, position) = (Group::of_world(me.world(), me.rank), me.rank - me.first);
         let meeting = match process.identity.hosts.is_one() {
-            true => Meeting::Flags(process.barrier_at(Some(founding.barrier), &group, position)?),
+            true => {
+                let barrier = process.barrier_at(Some(founding.barrier), &group, position)?;
+                Meeting::Flags(barrier.of_communicator(Context::WORLD.of(Channel::Calls)))
+            }
             false => Meeting::Messages(Venue::Communicator(Context::WORLD.number())),
         };
         // Ranks accept other frames only from ranks that they know.

@@ -439,7 +439,8 @@ impl Process {
                     self.remark_name(window);
                 }
             }
-            state.lost_among(group, window).map(Err)
+            let revoked = venue.context().and_then(|context| state.revoked(context));
+            revoked.or_else(|| state.lost_among(group, window)).map(Err)
         })
     }
 
@@ -515,7 +516,11 @@ fn unless_broken<T>(state: &State, outcome: Option<Result<T>>) -> Option<Result<
     let Some(error) = state.broken() else { return outcome };
     match outcome {
         None => Some(Err(error)),
-        Some(Err(gone)) if matches!(gone.kind(), ErrorKind::Gone { .. }) => Some(Err(error)),
+        Some(Err(gone))
+            if matches!(gone.kind(), ErrorKind::Gone { .. } | ErrorKind::Failed { .. }) =>
+        {
+            Some(Err(error))
+        }
         outcome => outcome,
     }
 }

@@ -79,6 +79,9 @@ pub fn describe(bytes: &[u8]) -> Option<Description> {
                     description.window = Some(brief.context);
                 }
                 Kind::Meet => description.text = Some(format!("meeting {}", brief.value)),
+                Kind::Revoke => {
+                    description.text = Some(format!("communicator {}", brief.context));
+                }
                 Kind::Retire => description.form = Some(brief.operation),
                 Kind::Clear => description.operation = Some(brief.operation),
                 Kind::Done => {
@@ -135,6 +138,11 @@ impl Description {
                 self.form_at = Some(header.form_at());
                 self.target = Some((header.displacement, header.count));
                 self.text = notified;
+            }
+            Kind::Agree => {
+                let (step, communicator) = (header.tag, header.context);
+                self.operation = Some(header.operation);
+                self.text = Some(format!("step {step} on communicator {communicator}"));
             }
             Kind::Reply => {
                 self.window = Some(header.context);

@@ -89,16 +89,21 @@ pub enum Kind {
     Meet = 26,
     /// The sender has panicked within an epoch of a window, which no rank can synchronise any more.
     Poison = 27,
+    /// A step of an agreement on a communicator. The tag is the kind of step. Opens the stream of a
+    /// control message.
+    Agree = 28,
+    /// Revokes a communicator.
+    Revoke = 29,
 }
 
 impl Kind {
     /// The kind with this code on the wire.
     pub(crate) fn from_wire(code: u8) -> Option<Kind> {
         use Kind::*;
-        const KINDS: [Kind; 27] = [
+        const KINDS: [Kind; 29] = [
             Hello, Define, Retire, Put, Get, Reply, Ack, Refuse, Eager, Announce, Clear, Bulk,
             Credit, More, Cut, Lock, Unlock, Post, Complete, Accumulate, Fetch, Swap, Done, Note,
-            Ping, Meet, Poison,
+            Ping, Meet, Poison, Agree, Revoke,
         ];
         KINDS.get(usize::from(code).checked_sub(1)?).copied()
     }
@@ -135,7 +140,7 @@ impl Kind {
     pub(crate) fn is_long(self) -> bool {
         use Kind::*;
         let short = matches!(self, Retire | Ack | Clear | Credit | More | Cut | Done);
-        !short && !matches!(self, Lock | Unlock | Post | Complete | Ping | Meet | Poison)
+        !short && !matches!(self, Lock | Unlock | Post | Complete | Ping | Meet | Poison | Revoke)
     }
 }
 
@@ -625,8 +630,8 @@ mod tests {
     fn bytes_that_are_no_frame_are_not_decoded() {
         assert_eq!(Frame::decode(&[]), None);
         assert_eq!(Frame::decode(&[0; 64]), None);
-        assert_eq!(Frame::decode(&[28; 64]), None);
-        for kind in 1..=27u8 {
+        assert_eq!(Frame::decode(&[30; 64]), None);
+        for kind in 1..=29u8 {
             let size = if Kind::from_wire(kind).unwrap().is_long() { 64 } else { 32 };
             for length in 1..size {
                 assert_eq!(Frame::decode(&vec![kind; length]), None, "{kind} {length}");

@@ -64,6 +64,17 @@ impl Context {
         self.0
     }
 
+    /// The number of the communicator whose revocation ends messages of this context on the wire;
+    /// `None` for those of windows, which go on.
+    pub(crate) fn revocable(context: u32) -> Option<u32> {
+        (context % CHANNELS != Channel::Windows as u32).then_some(context / CHANNELS)
+    }
+
+    /// The number of the communicator of a context on the wire.
+    pub(in super::super) fn communicator(context: u32) -> u32 {
+        context / CHANNELS
+    }
+
     /// The number of one of its channels on the wire.
     pub(crate) fn of(self, channel: Channel) -> u32 {
         self.0 * CHANNELS + channel as u32

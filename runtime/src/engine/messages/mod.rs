@@ -36,7 +36,7 @@ use super::outbox::{Outbox, Outgoing, Purpose, Source};
 use super::peers::Peers;
 use crate::bytes::Bytes;
 use crate::check::messages::{Got, Told, unmatched};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::numbers::Numbers;
 use crate::types::Compiled;
 use crate::wire::{Brief, Header, Kind};
@@ -294,8 +294,8 @@ impl Messages {
         notes.tell_clock(peer, out);
         let heading = message.heading();
         let header = heading.header(Kind::Eager);
-        if let Some(gone) = peers.gone(peer) {
-            return Err(gone);
+        if let Some(refused) = refused(peer, heading.context, peers) {
+            return Err(refused);
         }
         if heading.is_short(peer, peers) && heading.has_credit(peer, peers, out) {
             // Packed first: a message that can't be sent costs no credit.
@@ -377,7 +377,7 @@ impl Messages {
             let number = self.requests.start_receive();
             self.deliver(message, number, landing, peers, out);
             number
-        } else if let Some(gone) = lost(&pattern.sender, peers) {
+        } else if let Some(gone) = lost(&pattern, peers) {
             self.requests.receive_at_once(Err(gone))
         } else {
             let number = self.requests.post(landing);
@@ -458,7 +458,7 @@ impl Messages {
     /// There is no such message, and a rank that may send it is gone.
     pub(super) fn probe(&self, pattern: &Pattern, peers: &Peers) -> Option<Result<Arrival>> {
         let found = self.unexpected.first(pattern).map(|message| Ok(message.arrival));
-        found.or_else(|| lost(&pattern.sender, peers).map(Err))
+        found.or_else(|| lost(pattern, peers).map(Err))
     }
 
     /// Takes the message that a receive with this pattern would get out of the queue. Returns it,
@@ -472,7 +472,7 @@ impl Messages {
         peers: &Peers,
     ) -> Option<Result<(Arrival, u64)>> {
         let Some(message) = self.unexpected.take(pattern) else {
-            return lost(&pattern.sender, peers).map(Err);
+            return lost(pattern, peers).map(Err);
         };
         let (arrival, number) = (message.arrival, self.requests.start_receive());
         self.matched.insert(number, message);
@@ -709,6 +709,31 @@ impl Messages {
         }
     }
 
+    /// Ends with an error all sends and receives on a communicator that is revoked.
+    pub(super) fn revoke(&mut self, communicator: u32) {
+        let is_on = |context| Context::revocable(context) == Some(communicator);
+        let revoked = || Err(ErrorKind::Revoked.into());
+        for posted in self.posted.extract(|posted| is_on(posted.pattern.context)) {
+            self.requests.end_receive(posted.number, Err(ErrorKind::Revoked.into()));
+        }
+        let Messages { announced, cleared, requests, .. } = self;
+        for (number, (_, bulk)) in announced.iter_mut() {
+            if is_on(bulk.context()) {
+                // The receiver may clear it before it learns of the revocation.
+                bulk.abandon();
+                requests.end_send(*number, revoked());
+            }
+        }
+        cleared.retain(|_, receiving| {
+            let is_revoked = is_on(receiving.context);
+            if is_revoked {
+                requests.end_receive(receiving.number, Err(ErrorKind::Revoked.into()));
+            }
+            !is_revoked
+        });
+        self.withdraw_offers();
+    }
+
     #[cfg(test)]
     pub(super) fn remembers_no_send(&self) -> bool {
         self.requests.remember_no_send() && self.announced.is_empty()
@@ -744,10 +769,35 @@ fn cost(length: u64) -> u64 {
 
 const NOT_ANNOUNCED: &str = "a Clear of a message that is not announced";
 
-/// The error of a receive without a message, if a rank that may send it is gone.
-fn lost(sender: &Sender, peers: &Peers) -> Option<Error> {
-    match sender {
+/// The error of a send to a rank that is gone, or on a communicator that is revoked.
+#[inline]
+fn refused(peer: u32, context: u32, peers: &Peers) -> Option<Error> {
+    if !peers.is_troubled() {
+        return None;
+    }
+    peers.gone(peer).or_else(|| peers.revoked(context))
+}
+
+/// The error of a receive without a message, if a rank that may send it is gone, or the
+/// communicator revoked.
+#[inline]
+fn lost(pattern: &Pattern, peers: &Peers) -> Option<Error> {
+    if !peers.is_troubled() {
+        return None;
+    }
+    peers.revoked(pattern.context).or_else(|| gone(pattern, peers))
+}
+
+/// The error of a receive without a message, if a rank that may send it is gone. A failure that is
+/// acknowledged on the communicator ends no receive from any rank.
+#[cold]
+fn gone(pattern: &Pattern, peers: &Peers) -> Option<Error> {
+    match &pattern.sender {
         Sender::One(sender) => peers.gone(*sender),
-        Sender::Any(group) => group.processes().iter().find_map(|&rank| peers.gone(rank)),
+        Sender::Any(group) => {
+            let known = peers.acknowledged(Context::communicator(pattern.context));
+            let mut ranks = group.processes().iter().filter(|rank| !known.contains(rank));
+            ranks.find_map(|&rank| peers.gone(rank))
+        }
     }
 }

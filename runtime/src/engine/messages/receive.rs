@@ -58,6 +58,7 @@ pub(crate) struct Delivery {
 /// A receive whose message is arriving.
 pub(in crate::engine) struct Receiving {
     pub(super) number: u64,
+    pub(super) context: u32,
     status: Status,
     signature: u128,
     buffer: Buffer,
@@ -235,7 +236,8 @@ impl Receiving {
             Err(error) => return Err(refused(error, arrival, known)),
         };
         let signature = arrival.signature;
-        Ok(Receiving { number, status, signature, buffer, known, error: None })
+        let context = arrival.context;
+        Ok(Receiving { number, context, status, signature, buffer, known, error: None })
     }
 
     /// Whether the receive needs no data.

@@ -167,6 +167,13 @@ impl Outgoing {
             && matches!(&self.head, Head::Long(header) if operation(header))
     }
 
+    /// The window of the entry's operation, or the context of its message.
+    pub(in crate::engine) fn context(&self) -> u32 {
+        match self.head {
+            Head::Long(Header { context, .. }) | Head::Short(Brief { context, .. }) => context,
+        }
+    }
+
     pub(super) fn is_for(&self, purpose: Purpose) -> bool {
         self.purpose == purpose
     }

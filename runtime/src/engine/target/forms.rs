@@ -284,9 +284,11 @@ mod tests {
     #[test]
     fn programs_are_charged_until_their_forms_retire() {
         let native = Architecture::NATIVE;
+        let survives = false;
         let (emulated, by_length, room) = (false, false, 0);
         let (size, first, count, architecture) = (2, 0, 2, native);
-        let me = Me { rank: 1, size, first, count, architecture, emulated, by_length, room };
+        let me =
+            Me { rank: 1, size, first, count, architecture, emulated, by_length, room, survives };
         let places: Vec<i64> = (0..1000).map(|at| at * at).collect();
         let scattered = Datatype::indexed_block(1, &places, &Datatype::int()).unwrap();
         let bytes = Form::compile(&scattered, &native).unwrap().encode();
