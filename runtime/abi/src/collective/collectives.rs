@@ -1,5 +1,4 @@
 //! The arguments of each collective call, as MPI has them, and the list of these calls.
-#![allow(clippy::too_many_arguments)] // MPI's
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -7,7 +6,8 @@ use std::sync::Arc;
 use longshore::Class;
 
 use crate::communicator::Comm;
-use crate::edge::arg::{Buffer, List, Numbers};
+use crate::edge::arg::{Buffer, Numbers};
+use crate::edge::elements::{Elements, Reduction, Typed, Varying};
 use crate::edge::fault::{Fault, Result};
 use crate::edge::handle::Handle;
 use crate::operation::Op;
@@ -19,21 +19,21 @@ macro_rules! each_collective {
     ($make:ident) => {
         $make! {
             barrier ibarrier barrier_init ();
-            bcast ibcast bcast_init (buffer: Buffer, count: i64, datatype: Handle, root: c_int);
-            gather igather gather_init (sendbuf: Buffer, sendcount: i64, sendtype: Handle, recvbuf: Buffer, recvcount: i64, recvtype: Handle, root: c_int);
-            gatherv igatherv gatherv_init (sendbuf: Buffer, sendcount: i64, sendtype: Handle, recvbuf: Buffer, recvcounts: Numbers, displs: Numbers, recvtype: Handle, root: c_int);
-            scatter iscatter scatter_init (sendbuf: Buffer, sendcount: i64, sendtype: Handle, recvbuf: Buffer, recvcount: i64, recvtype: Handle, root: c_int);
-            scatterv iscatterv scatterv_init (sendbuf: Buffer, sendcounts: Numbers, displs: Numbers, sendtype: Handle, recvbuf: Buffer, recvcount: i64, recvtype: Handle, root: c_int);
-            allgather iallgather allgather_init (sendbuf: Buffer, sendcount: i64, sendtype: Handle, recvbuf: Buffer, recvcount: i64, recvtype: Handle);
-            allgatherv iallgatherv allgatherv_init (sendbuf: Buffer, sendcount: i64, sendtype: Handle, recvbuf: Buffer, recvcounts: Numbers, displs: Numbers, recvtype: Handle);
-            alltoall ialltoall alltoall_init (sendbuf: Buffer, sendcount: i64, sendtype: Handle, recvbuf: Buffer, recvcount: i64, recvtype: Handle);
-            alltoallv ialltoallv alltoallv_init (sendbuf: Buffer, sendcounts: Numbers, sdispls: Numbers, sendtype: Handle, recvbuf: Buffer, recvcounts: Numbers, rdispls: Numbers, recvtype: Handle);
-            alltoallw ialltoallw alltoallw_init (sendbuf: Buffer, sendcounts: Numbers, sdispls: Numbers, sendtypes: List<Handle>, recvbuf: Buffer, recvcounts: Numbers, rdispls: Numbers, recvtypes: List<Handle>);
-            reduce ireduce reduce_init (sendbuf: Buffer, recvbuf: Buffer, count: i64, datatype: Handle, op: &Arc<Op>, root: c_int);
-            allreduce iallreduce allreduce_init (sendbuf: Buffer, recvbuf: Buffer, count: i64, datatype: Handle, op: &Arc<Op>);
-            scan iscan scan_init (sendbuf: Buffer, recvbuf: Buffer, count: i64, datatype: Handle, op: &Arc<Op>);
-            exscan iexscan exscan_init (sendbuf: Buffer, recvbuf: Buffer, count: i64, datatype: Handle, op: &Arc<Op>);
-            reduce_scatter_block ireduce_scatter_block reduce_scatter_block_init (sendbuf: Buffer, recvbuf: Buffer, count: i64, datatype: Handle, op: &Arc<Op>);
+            bcast ibcast bcast_init (data: Elements, root: c_int);
+            gather igather gather_init (data: Elements, room: Elements, root: c_int);
+            gatherv igatherv gatherv_init (data: Elements, room: Varying, root: c_int);
+            scatter iscatter scatter_init (data: Elements, room: Elements, root: c_int);
+            scatterv iscatterv scatterv_init (data: Varying, room: Elements, root: c_int);
+            allgather iallgather allgather_init (data: Elements, room: Elements);
+            allgatherv iallgatherv allgatherv_init (data: Elements, room: Varying);
+            alltoall ialltoall alltoall_init (data: Elements, room: Elements);
+            alltoallv ialltoallv alltoallv_init (data: Varying, room: Varying);
+            alltoallw ialltoallw alltoallw_init (data: Typed, room: Typed);
+            reduce ireduce reduce_init (reduction: Reduction, op: &Arc<Op>, root: c_int);
+            allreduce iallreduce allreduce_init (reduction: Reduction, op: &Arc<Op>);
+            scan iscan scan_init (reduction: Reduction, op: &Arc<Op>);
+            exscan iexscan exscan_init (reduction: Reduction, op: &Arc<Op>);
+            reduce_scatter_block ireduce_scatter_block reduce_scatter_block_init (reduction: Reduction, op: &Arc<Op>);
             reduce_scatter ireduce_scatter reduce_scatter_init (sendbuf: Buffer, recvbuf: Buffer, counts: Numbers, datatype: Handle, op: &Arc<Op>);
         }
     };
@@ -44,258 +44,132 @@ pub fn barrier(_comm: &Comm) -> Result<Arguments> {
     Ok(Arguments::Barrier)
 }
 
-pub fn bcast(
-    buffer: Buffer,
-    count: i64,
-    datatype: Handle,
-    root: c_int,
-    comm: &Comm,
-) -> Result<Arguments> {
+pub fn bcast(data: Elements, root: c_int, comm: &Comm) -> Result<Arguments> {
     let data = match comm.is_idle(root) {
         true => Blocks::default(),
-        false => Blocks { side: Some(Side::new(buffer, count, datatype)?), ranges: None },
+        false => Blocks { side: Some(Side::new(data)?), ranges: None },
     };
     Ok(Arguments::Bcast(data, root))
 }
 
-pub fn gather(
-    sendbuf: Buffer,
-    sendcount: i64,
-    sendtype: Handle,
-    recvbuf: Buffer,
-    recvcount: i64,
-    recvtype: Handle,
-    root: c_int,
-    comm: &Comm,
-) -> Result<Arguments> {
+pub fn gather(data: Elements, room: Elements, root: c_int, comm: &Comm) -> Result<Arguments> {
     let data = match comm.gives_nothing(root) {
         true => Blocks::default(),
-        false => Blocks::one(sendbuf, sendcount, sendtype)?,
+        false => Blocks::one(data)?,
     };
     let all = match comm.is_root(root) {
-        true => Blocks::equal(recvbuf, recvcount, recvtype, comm)?,
+        true => Blocks::equal(room, comm)?,
         false => Blocks::default(),
     };
     Ok(Arguments::Gather(data, all, root))
 }
 
-pub fn gatherv(
-    sendbuf: Buffer,
-    sendcount: i64,
-    sendtype: Handle,
-    recvbuf: Buffer,
-    recvcounts: Numbers,
-    displs: Numbers,
-    recvtype: Handle,
-    root: c_int,
-    comm: &Comm,
-) -> Result<Arguments> {
+pub fn gatherv(data: Elements, room: Varying, root: c_int, comm: &Comm) -> Result<Arguments> {
     let data = match comm.gives_nothing(root) {
         true => Blocks::default(),
-        false => Blocks::one(sendbuf, sendcount, sendtype)?,
+        false => Blocks::one(data)?,
     };
     let all = match comm.is_root(root) {
-        true => Blocks::varying(recvbuf, recvcounts, displs, recvtype, comm)?,
+        true => Blocks::varying(room, comm)?,
         false => Blocks { side: None, ranges: Some(Vec::new()) },
     };
     Ok(Arguments::Gather(data, all, root))
 }
 
-pub fn scatter(
-    sendbuf: Buffer,
-    sendcount: i64,
-    sendtype: Handle,
-    recvbuf: Buffer,
-    recvcount: i64,
-    recvtype: Handle,
-    root: c_int,
-    comm: &Comm,
-) -> Result<Arguments> {
+pub fn scatter(data: Elements, room: Elements, root: c_int, comm: &Comm) -> Result<Arguments> {
     let all = match comm.is_root(root) {
-        true => Blocks::equal(sendbuf, sendcount, sendtype, comm)?,
+        true => Blocks::equal(data, comm)?,
         false => Blocks::default(),
     };
     let mine = match comm.gives_nothing(root) {
         true => Blocks::default(),
-        false => Blocks::one(recvbuf, recvcount, recvtype)?,
+        false => Blocks::one(room)?,
     };
     Ok(Arguments::Scatter(all, mine, root))
 }
 
-pub fn scatterv(
-    sendbuf: Buffer,
-    sendcounts: Numbers,
-    displs: Numbers,
-    sendtype: Handle,
-    recvbuf: Buffer,
-    recvcount: i64,
-    recvtype: Handle,
-    root: c_int,
-    comm: &Comm,
-) -> Result<Arguments> {
+pub fn scatterv(data: Varying, room: Elements, root: c_int, comm: &Comm) -> Result<Arguments> {
     let all = match comm.is_root(root) {
-        true => Blocks::varying(sendbuf, sendcounts, displs, sendtype, comm)?,
+        true => Blocks::varying(data, comm)?,
         false => Blocks { side: None, ranges: Some(Vec::new()) },
     };
     let mine = match comm.gives_nothing(root) {
         true => Blocks::default(),
-        false => Blocks::one(recvbuf, recvcount, recvtype)?,
+        false => Blocks::one(room)?,
     };
     Ok(Arguments::Scatter(all, mine, root))
 }
 
-pub fn allgather(
-    sendbuf: Buffer,
-    sendcount: i64,
-    sendtype: Handle,
-    recvbuf: Buffer,
-    recvcount: i64,
-    recvtype: Handle,
-    comm: &Comm,
-) -> Result<Arguments> {
-    let data = Blocks::one(sendbuf, sendcount, sendtype)?;
-    Ok(Arguments::Allgather(data, Blocks::equal(recvbuf, recvcount, recvtype, comm)?))
+pub fn allgather(data: Elements, room: Elements, comm: &Comm) -> Result<Arguments> {
+    let data = Blocks::one(data)?;
+    Ok(Arguments::Allgather(data, Blocks::equal(room, comm)?))
 }
 
-pub fn allgatherv(
-    sendbuf: Buffer,
-    sendcount: i64,
-    sendtype: Handle,
-    recvbuf: Buffer,
-    recvcounts: Numbers,
-    displs: Numbers,
-    recvtype: Handle,
-    comm: &Comm,
-) -> Result<Arguments> {
-    let data = Blocks::one(sendbuf, sendcount, sendtype)?;
-    let all = Blocks::varying(recvbuf, recvcounts, displs, recvtype, comm)?;
+pub fn allgatherv(data: Elements, room: Varying, comm: &Comm) -> Result<Arguments> {
+    let data = Blocks::one(data)?;
+    let all = Blocks::varying(room, comm)?;
     Ok(Arguments::Allgather(data, all))
 }
 
-pub fn alltoall(
-    sendbuf: Buffer,
-    sendcount: i64,
-    sendtype: Handle,
-    recvbuf: Buffer,
-    recvcount: i64,
-    recvtype: Handle,
-    comm: &Comm,
-) -> Result<Arguments> {
-    let data = match sendbuf.is_in_place() {
+pub fn alltoall(data: Elements, room: Elements, comm: &Comm) -> Result<Arguments> {
+    let data = match data.buffer.is_in_place() {
         true => Blocks::default(),
-        false => Blocks::equal(sendbuf, sendcount, sendtype, comm)?,
+        false => Blocks::equal(data, comm)?,
     };
-    Ok(Arguments::Alltoall(data, Blocks::equal(recvbuf, recvcount, recvtype, comm)?))
+    Ok(Arguments::Alltoall(data, Blocks::equal(room, comm)?))
 }
 
-pub fn alltoallv(
-    sendbuf: Buffer,
-    sendcounts: Numbers,
-    sdispls: Numbers,
-    sendtype: Handle,
-    recvbuf: Buffer,
-    recvcounts: Numbers,
-    rdispls: Numbers,
-    recvtype: Handle,
-    comm: &Comm,
-) -> Result<Arguments> {
-    let data = match sendbuf.is_in_place() {
+pub fn alltoallv(data: Varying, room: Varying, comm: &Comm) -> Result<Arguments> {
+    let data = match data.buffer.is_in_place() {
         true => Blocks::default(),
-        false => Blocks::varying(sendbuf, sendcounts, sdispls, sendtype, comm)?,
+        false => Blocks::varying(data, comm)?,
     };
-    let all = Blocks::varying(recvbuf, recvcounts, rdispls, recvtype, comm)?;
+    let all = Blocks::varying(room, comm)?;
     Ok(Arguments::Alltoall(data, all))
 }
 
-pub fn alltoallw(
-    sendbuf: Buffer,
-    sendcounts: Numbers,
-    sdispls: Numbers,
-    sendtypes: List<Handle>,
-    recvbuf: Buffer,
-    recvcounts: Numbers,
-    rdispls: Numbers,
-    recvtypes: List<Handle>,
-    comm: &Comm,
-) -> Result<Arguments> {
+pub fn alltoallw(data: Typed, room: Typed, comm: &Comm) -> Result<Arguments> {
     let size = comm.peers() as usize;
-    let data = match sendbuf.is_in_place() {
+    let data = match data.buffer.is_in_place() {
         true => {
             comm.intra()?;
             None
         }
-        false => Some(typed(sendbuf, sendcounts, sdispls, sendtypes, size)?),
+        false => Some(typed(data, size)?),
     };
-    Ok(Arguments::Alltoallw(data, typed(recvbuf, recvcounts, rdispls, recvtypes, size)?))
+    Ok(Arguments::Alltoallw(data, typed(room, size)?))
 }
 
-pub fn reduce(
-    sendbuf: Buffer,
-    recvbuf: Buffer,
-    count: i64,
-    datatype: Handle,
-    op: &Arc<Op>,
-    root: c_int,
-    comm: &Comm,
-) -> Result<Arguments> {
-    let (data, room) = ((sendbuf, count), (recvbuf, count));
+pub fn reduce(reduction: Reduction, op: &Arc<Op>, root: c_int, comm: &Comm) -> Result<Arguments> {
     let ignored = (comm.gives_nothing(root), !comm.is_root(root));
-    let operands = Operands::new(data, room, (datatype, op), ignored)?;
-    Ok(Arguments::Reduce(operands, root))
+    Ok(Arguments::Reduce(Operands::new(reduction.data(), reduction.room(), op, ignored)?, root))
 }
 
-pub fn allreduce(
-    sendbuf: Buffer,
-    recvbuf: Buffer,
-    count: i64,
-    datatype: Handle,
-    op: &Arc<Op>,
-    _comm: &Comm,
-) -> Result<Arguments> {
-    let (data, room) = ((sendbuf, count), (recvbuf, count));
-    Ok(Arguments::Allreduce(Operands::new(data, room, (datatype, op), (false, false))?))
+pub fn allreduce(reduction: Reduction, op: &Arc<Op>, _comm: &Comm) -> Result<Arguments> {
+    let (data, room) = (reduction.data(), reduction.room());
+    Ok(Arguments::Allreduce(Operands::new(data, room, op, (false, false))?))
 }
 
-pub fn scan(
-    sendbuf: Buffer,
-    recvbuf: Buffer,
-    count: i64,
-    datatype: Handle,
-    op: &Arc<Op>,
-    _comm: &Comm,
-) -> Result<Arguments> {
-    let (data, room) = ((sendbuf, count), (recvbuf, count));
-    Ok(Arguments::Scan(Operands::new(data, room, (datatype, op), (false, false))?))
+pub fn scan(reduction: Reduction, op: &Arc<Op>, _comm: &Comm) -> Result<Arguments> {
+    let (data, room) = (reduction.data(), reduction.room());
+    Ok(Arguments::Scan(Operands::new(data, room, op, (false, false))?))
 }
 
-pub fn exscan(
-    sendbuf: Buffer,
-    recvbuf: Buffer,
-    count: i64,
-    datatype: Handle,
-    op: &Arc<Op>,
-    comm: &Comm,
-) -> Result<Arguments> {
-    let (data, room) = ((sendbuf, count), (recvbuf, count));
+pub fn exscan(reduction: Reduction, op: &Arc<Op>, comm: &Comm) -> Result<Arguments> {
+    let (data, room) = (reduction.data(), reduction.room());
     // The room of rank 0 stays as it is, and may be no memory at all, unless it has the data. If it
     // is the data's buffer, the other ranks refuse theirs, and this one doesn't begin alone.
-    let is_same = sendbuf == recvbuf && comm.inner().size() > 1;
-    let unused = comm.inner().rank() == 0 && !sendbuf.is_in_place() && !is_same;
-    Ok(Arguments::Exscan(Operands::new(data, room, (datatype, op), (false, unused))?))
+    let is_same = data.buffer == room.buffer && comm.inner().size() > 1;
+    let unused = comm.inner().rank() == 0 && !data.buffer.is_in_place() && !is_same;
+    Ok(Arguments::Exscan(Operands::new(data, room, op, (false, unused))?))
 }
 
-pub fn reduce_scatter_block(
-    sendbuf: Buffer,
-    recvbuf: Buffer,
-    count: i64,
-    datatype: Handle,
-    op: &Arc<Op>,
-    comm: &Comm,
-) -> Result<Arguments> {
-    let all = count.checked_mul(i64::from(comm.inner().size())).ok_or_else(too_many)?;
-    let taken = if sendbuf.is_in_place() { all } else { count };
-    let operands = Operands::new((sendbuf, all), (recvbuf, taken), (datatype, op), (false, false))?;
-    Ok(Arguments::ReduceScatter(operands, None))
+pub fn reduce_scatter_block(reduction: Reduction, op: &Arc<Op>, comm: &Comm) -> Result<Arguments> {
+    let all = reduction.count.checked_mul(i64::from(comm.inner().size())).ok_or_else(too_many)?;
+    let data = Elements { count: all, ..reduction.data() };
+    let taken = if data.buffer.is_in_place() { all } else { reduction.count };
+    let room = Elements { count: taken, ..reduction.room() };
+    Ok(Arguments::ReduceScatter(Operands::new(data, room, op, (false, false))?, None))
 }
 
 pub fn reduce_scatter(
@@ -318,6 +192,8 @@ pub fn reduce_scatter(
     }
     let own = &ranges[comm.inner().rank() as usize];
     let taken = if sendbuf.is_in_place() { all } else { own.end - own.start };
-    let operands = Operands::new((sendbuf, all), (recvbuf, taken), (datatype, op), (false, false))?;
+    let data = Elements { buffer: sendbuf, count: all, datatype };
+    let room = Elements { buffer: recvbuf, count: taken, datatype };
+    let operands = Operands::new(data, room, op, (false, false))?;
     Ok(Arguments::ReduceScatter(operands, Some(ranges)))
 }

@@ -24,7 +24,8 @@ use longshore::Class;
 
 use crate::collective::collectives::each_collective;
 use crate::communicator::Comm;
-use crate::edge::arg::{Buffer, List, Numbers};
+use crate::edge::arg::{Buffer, Numbers};
+use crate::edge::elements::{Elements, Reduction, Typed, Varying};
 use crate::edge::fault::{Fault, Result};
 use crate::edge::handle::Handle;
 use crate::edge::state;
@@ -34,7 +35,6 @@ use crate::request::arguments::Operands;
 macro_rules! waiting {
     ($($name:ident $_started:ident $_init:ident ($($arg:ident: $kind:ty),*);)*) => {
         $(
-            #[allow(clippy::too_many_arguments)] // MPI's
             pub fn $name($($arg: $kind,)* comm: &Comm) -> Result<()> {
                 let arguments = collectives::$name($($arg,)* comm)?;
                 arguments.check_apart()?;
@@ -46,19 +46,13 @@ macro_rules! waiting {
 
 each_collective!(waiting);
 
-pub fn reduce_local(
-    inbuf: Buffer,
-    inoutbuf: Buffer,
-    count: i64,
-    datatype: Handle,
-    op: &Arc<Op>,
-) -> Result<()> {
-    if inbuf.is_in_place() || inoutbuf.is_in_place() {
+pub fn reduce_local(reduction: Reduction, op: &Arc<Op>) -> Result<()> {
+    let (data, room) = (reduction.data(), reduction.room());
+    if data.buffer.is_in_place() || room.buffer.is_in_place() {
         let what = "MPI_IN_PLACE is no buffer of MPI_Reduce_local";
         return Err(Fault::new(Class::Buffer, what.to_owned()));
     }
-    let operands =
-        Operands::new((inbuf, count), (inoutbuf, count), (datatype, op), (false, false))?;
+    let operands = Operands::new(data, room, op, (false, false))?;
     operands.check_apart()?;
     let (data, room, op) = operands.lent()?;
     Ok(state::state()?.rank().alone().reduce_local(data, room, op)?)

@@ -4,7 +4,8 @@
 use crate::collective::nonblocking::start;
 use crate::collective::prepared::prepare;
 use crate::communicator::Comm;
-use crate::edge::arg::{Buffer, List, Numbers};
+use crate::edge::arg::Buffer;
+use crate::edge::elements::{Elements, Typed, Varying};
 use crate::edge::fault::{Fault, Result};
 use crate::edge::handle::Handle;
 use crate::objects::info::Info;
@@ -47,8 +48,8 @@ fn exchange(
 }
 
 /// Refuses MPI_IN_PLACE, which these calls don't have.
-fn check(sendbuf: Buffer) -> Result<()> {
-    match sendbuf.is_in_place() {
+fn check(data: Buffer) -> Result<()> {
+    match data.is_in_place() {
         true => {
             let what = "MPI_IN_PLACE is no buffer of a call among neighbours".to_owned();
             Err(Fault::new(Class::Buffer, what))
@@ -60,17 +61,14 @@ fn check(sendbuf: Buffer) -> Result<()> {
 macro_rules! among_neighbors {
     ($($_plain:ident $name:ident $started:ident $init:ident ($($arg:ident: $kind:ty),*);)*) => {
         $(
-            #[allow(clippy::too_many_arguments)] // MPI's
             pub fn $name($($arg: $kind,)* comm: &Comm) -> Result<()> {
                 $_plain($($arg,)* comm)?.run(comm.inner())
             }
 
-            #[allow(clippy::too_many_arguments)] // MPI's
             pub fn $started($($arg: $kind,)* comm: Handle) -> Result<Handle> {
                 start(comm, |comm| $_plain($($arg,)* comm))
             }
 
-            #[allow(clippy::too_many_arguments)] // MPI's
             pub fn $init($($arg: $kind,)* comm: Handle, _: Option<&Info>) -> Result<Handle> {
                 prepare(comm, |comm| $_plain($($arg,)* comm))
             }
@@ -79,99 +77,49 @@ macro_rules! among_neighbors {
 }
 
 among_neighbors! {
-    allgather neighbor_allgather ineighbor_allgather neighbor_allgather_init (sendbuf: Buffer, sendcount: i64, sendtype: Handle, recvbuf: Buffer, recvcount: i64, recvtype: Handle);
-    allgatherv neighbor_allgatherv ineighbor_allgatherv neighbor_allgatherv_init (sendbuf: Buffer, sendcount: i64, sendtype: Handle, recvbuf: Buffer, recvcounts: Numbers, displs: Numbers, recvtype: Handle);
-    alltoall neighbor_alltoall ineighbor_alltoall neighbor_alltoall_init (sendbuf: Buffer, sendcount: i64, sendtype: Handle, recvbuf: Buffer, recvcount: i64, recvtype: Handle);
-    alltoallv neighbor_alltoallv ineighbor_alltoallv neighbor_alltoallv_init (sendbuf: Buffer, sendcounts: Numbers, sdispls: Numbers, sendtype: Handle, recvbuf: Buffer, recvcounts: Numbers, rdispls: Numbers, recvtype: Handle);
-    alltoallw neighbor_alltoallw ineighbor_alltoallw neighbor_alltoallw_init (sendbuf: Buffer, sendcounts: Numbers, sdispls: Numbers, sendtypes: List<Handle>, recvbuf: Buffer, recvcounts: Numbers, rdispls: Numbers, recvtypes: List<Handle>);
+    allgather neighbor_allgather ineighbor_allgather neighbor_allgather_init (data: Elements, room: Elements);
+    allgatherv neighbor_allgatherv ineighbor_allgatherv neighbor_allgatherv_init (data: Elements, room: Varying);
+    alltoall neighbor_alltoall ineighbor_alltoall neighbor_alltoall_init (data: Elements, room: Elements);
+    alltoallv neighbor_alltoallv ineighbor_alltoallv neighbor_alltoallv_init (data: Varying, room: Varying);
+    alltoallw neighbor_alltoallw ineighbor_alltoallw neighbor_alltoallw_init (data: Typed, room: Typed);
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
-fn allgather(
-    sendbuf: Buffer,
-    sendcount: i64,
-    sendtype: Handle,
-    recvbuf: Buffer,
-    recvcount: i64,
-    recvtype: Handle,
-    comm: &Comm,
-) -> Result<Arguments> {
-    check(sendbuf)?;
+fn allgather(data: Elements, room: Elements, comm: &Comm) -> Result<Arguments> {
+    check(data.buffer)?;
     let around = neighborhood(comm)?;
-    let given = repeated(sendbuf, sendcount, sendtype, around.destinations.len(), false)?;
-    let taken = repeated(recvbuf, recvcount, recvtype, around.sources.len(), true)?;
+    let given = repeated(data, around.destinations.len(), false)?;
+    let taken = repeated(room, around.sources.len(), true)?;
     exchange(comm, around, given, taken)
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
-fn allgatherv(
-    sendbuf: Buffer,
-    sendcount: i64,
-    sendtype: Handle,
-    recvbuf: Buffer,
-    recvcounts: Numbers,
-    displs: Numbers,
-    recvtype: Handle,
-    comm: &Comm,
-) -> Result<Arguments> {
-    check(sendbuf)?;
+fn allgatherv(data: Elements, room: Varying, comm: &Comm) -> Result<Arguments> {
+    check(data.buffer)?;
     let around = neighborhood(comm)?;
-    let given = repeated(sendbuf, sendcount, sendtype, around.destinations.len(), false)?;
-    let taken = spread(recvbuf, recvcounts, displs, recvtype, around.sources.len())?;
+    let given = repeated(data, around.destinations.len(), false)?;
+    let taken = spread(room, around.sources.len())?;
     exchange(comm, around, given, taken)
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
-fn alltoall(
-    sendbuf: Buffer,
-    sendcount: i64,
-    sendtype: Handle,
-    recvbuf: Buffer,
-    recvcount: i64,
-    recvtype: Handle,
-    comm: &Comm,
-) -> Result<Arguments> {
-    check(sendbuf)?;
+fn alltoall(data: Elements, room: Elements, comm: &Comm) -> Result<Arguments> {
+    check(data.buffer)?;
     let around = neighborhood(comm)?;
-    let given = repeated(sendbuf, sendcount, sendtype, around.destinations.len(), true)?;
-    let taken = repeated(recvbuf, recvcount, recvtype, around.sources.len(), true)?;
+    let given = repeated(data, around.destinations.len(), true)?;
+    let taken = repeated(room, around.sources.len(), true)?;
     exchange(comm, around, given, taken)
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
-fn alltoallv(
-    sendbuf: Buffer,
-    sendcounts: Numbers,
-    sdispls: Numbers,
-    sendtype: Handle,
-    recvbuf: Buffer,
-    recvcounts: Numbers,
-    rdispls: Numbers,
-    recvtype: Handle,
-    comm: &Comm,
-) -> Result<Arguments> {
-    check(sendbuf)?;
+fn alltoallv(data: Varying, room: Varying, comm: &Comm) -> Result<Arguments> {
+    check(data.buffer)?;
     let around = neighborhood(comm)?;
-    let given = spread(sendbuf, sendcounts, sdispls, sendtype, around.destinations.len())?;
-    let taken = spread(recvbuf, recvcounts, rdispls, recvtype, around.sources.len())?;
+    let given = spread(data, around.destinations.len())?;
+    let taken = spread(room, around.sources.len())?;
     exchange(comm, around, given, taken)
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
-fn alltoallw(
-    sendbuf: Buffer,
-    sendcounts: Numbers,
-    sdispls: Numbers,
-    sendtypes: List<Handle>,
-    recvbuf: Buffer,
-    recvcounts: Numbers,
-    rdispls: Numbers,
-    recvtypes: List<Handle>,
-    comm: &Comm,
-) -> Result<Arguments> {
-    check(sendbuf)?;
+fn alltoallw(data: Typed, room: Typed, comm: &Comm) -> Result<Arguments> {
+    check(data.buffer)?;
     let around = neighborhood(comm)?;
-    let given = typed(sendbuf, sendcounts, sdispls, sendtypes, around.destinations.len())?;
-    let taken = typed(recvbuf, recvcounts, rdispls, recvtypes, around.sources.len())?;
+    let given = typed(data, around.destinations.len())?;
+    let taken = typed(room, around.sources.len())?;
     exchange(comm, around, given, taken)
 }

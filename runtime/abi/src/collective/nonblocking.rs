@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::collective::collectives::{self, each_collective};
 use crate::communicator::Comm;
-use crate::edge::arg::{Buffer, List, Numbers};
+use crate::edge::arg::{Buffer, Numbers};
+use crate::edge::elements::{Elements, Reduction, Typed, Varying};
 use crate::edge::fault::{Raiser, Result};
 use crate::edge::handle::{Handle, find};
 use crate::operation::Op;
@@ -24,7 +25,6 @@ pub fn start(comm: Handle, arguments: impl FnOnce(&Comm) -> Result<Arguments>) -
 macro_rules! started {
     ($($_waiting:ident $name:ident $_init:ident ($($arg:ident: $kind:ty),*);)*) => {
         $(
-            #[allow(clippy::too_many_arguments)] // MPI's
             pub fn $name($($arg: $kind,)* comm: Handle) -> Result<Handle> {
                 start(comm, |comm| collectives::$_waiting($($arg,)* comm))
             }

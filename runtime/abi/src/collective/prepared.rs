@@ -8,7 +8,8 @@ use longshore::Class;
 
 use crate::collective::collectives::{self, each_collective};
 use crate::communicator::Comm;
-use crate::edge::arg::{Buffer, List, Numbers};
+use crate::edge::arg::{Buffer, Numbers};
+use crate::edge::elements::{Elements, Reduction, Typed, Varying};
 use crate::edge::fault::{Fault, Raiser, Result};
 use crate::edge::handle::{Handle, find};
 use crate::objects::info::Info;
@@ -36,7 +37,6 @@ pub fn prepare(comm: Handle, arguments: impl FnOnce(&Comm) -> Result<Arguments>)
 macro_rules! prepared {
     ($($_waiting:ident $_started:ident $name:ident ($($arg:ident: $kind:ty),*);)*) => {
         $(
-            #[allow(clippy::too_many_arguments)] // MPI's
             pub fn $name($($arg: $kind,)* comm: Handle, _: Option<&Info>) -> Result<Handle> {
                 prepare(comm, |comm| collectives::$_waiting($($arg,)* comm))
             }

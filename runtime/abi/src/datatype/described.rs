@@ -32,6 +32,7 @@ use crate::datatype::pack::{self, length, moving};
 use crate::datatype::{Type, unpacked};
 use crate::edge::arg::{Buffer, Room};
 use crate::edge::constants::ARCH_EQUIV;
+use crate::edge::elements::Elements;
 use crate::edge::fault::{Fault, Result};
 use crate::edge::handle::{Handle, Kind, Object, find, insert, remove};
 use crate::edge::state;
@@ -122,17 +123,15 @@ pub fn pack_size(count: i64, datatype: Option<&Type>, comm: Option<&Comm>) -> Re
 }
 
 pub fn pack(
-    from: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
+    data: Elements<Option<&Type>>,
     to: Buffer,
     size: i64,
     position: &mut i64,
     comm: Option<&Comm>,
 ) -> Result<()> {
-    let text = match selected(count, datatype, comm)? {
+    let text = match selected(data.count, data.datatype, comm)? {
         Selected::Data(datatype, comm) => {
-            return pack::pack(from, count, datatype, to, size, position, comm);
+            return pack::pack(data.of(datatype), to, size, position, comm);
         }
         Selected::Text(text) => text,
     };
@@ -172,7 +171,8 @@ pub fn unpack(
             let datatype = find::<Type>(*datatype)?;
             match Compared::find(*comm)? {
                 Compared::Own(comm) => {
-                    pack::unpack(from, size, position, to, count, &datatype, &comm)
+                    let room = Elements { buffer: to, count, datatype: &*datatype };
+                    pack::unpack(from, size, position, room, &comm)
                 }
                 Compared::Described(writer) => {
                     let room = to.destination(count, datatype.committed()?)?;

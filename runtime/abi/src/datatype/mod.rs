@@ -26,6 +26,7 @@ use longshore::shipable::{Architecture, Basic};
 use longshore::{Bounds, Class, Datatype};
 
 use crate::edge::arg::{Address, Width};
+use crate::edge::elements::Elements;
 use crate::edge::fault::{Fault, Result};
 use crate::edge::handle::{self, Handle, Kind, Object, borrow_object, find, insert};
 use crate::edge::lock::lock;
@@ -151,13 +152,16 @@ pub fn size_here(handle: Handle) -> Option<i64> {
     bounds.ok().map(|bounds| bounds.size)
 }
 
-/// The type of a message's elements. The null process exchanges nothing, so with it the type may be
+/// The elements of a message. The null process exchanges nothing, so with it their type may be
 /// null.
 ///
 /// # Errors
 /// TYPE for another null type, or one that isn't committed.
-pub fn of_message(datatype: Option<&Type>, peer: c_int) -> Result<&longshore::Type> {
-    match datatype {
+pub fn of_message(
+    data: Elements<Option<&Type>>,
+    peer: c_int,
+) -> Result<Elements<&longshore::Type>> {
+    let datatype = match data.datatype {
         Some(datatype) => datatype.committed(),
         None if peer == c::PROC_NULL => {
             static NOTHING: OnceLock<Arc<Type>> = OnceLock::new();
@@ -168,7 +172,8 @@ pub fn of_message(datatype: Option<&Type>, peer: c_int) -> Result<&longshore::Ty
             let what = "the handle is null: only messages of MPI_PROC_NULL need no datatype";
             Err(Fault::new(Class::Type, what.to_owned()))
         }
-    }
+    };
+    Ok(data.of(datatype?))
 }
 
 impl Type {

@@ -5,6 +5,7 @@ use longshore::Class;
 use crate::communicator::Comm;
 use crate::datatype::Type;
 use crate::edge::arg::Buffer;
+use crate::edge::elements::Elements;
 use crate::edge::fault::{Fault, Result};
 use crate::edge::state;
 
@@ -31,15 +32,13 @@ fn count(count: i64) -> Result<i64> {
 }
 
 pub fn pack(
-    from: Buffer,
-    count: i64,
-    datatype: &Type,
+    data: Elements<&Type>,
     to: Buffer,
     size: i64,
     position: &mut i64,
     comm: &Comm,
 ) -> Result<()> {
-    let data = from.origin(count, datatype.committed()?)?;
+    let data = data.of(data.datatype.committed()?).origin()?;
     let packed = to.bytes_mut(length(size)?)?;
     moving(position, |at| Ok(comm.inner().pack(data, packed, at)?))
 }
@@ -48,12 +47,11 @@ pub fn unpack(
     from: Buffer,
     size: i64,
     position: &mut i64,
-    to: Buffer,
-    elements: i64,
-    datatype: &Type,
+    room: Elements<&Type>,
     comm: &Comm,
 ) -> Result<()> {
-    let room = to.destination(count(elements)?, datatype.committed()?)?;
+    count(room.count)?;
+    let room = room.of(room.datatype.committed()?).destination()?;
     let packed = from.bytes(length(size)?)?;
     moving(position, |at| Ok(comm.inner().unpack(packed, at, room)?))
 }
@@ -64,14 +62,13 @@ pub fn pack_size(count: i64, datatype: &Type, comm: &Comm) -> Result<i64> {
 
 pub fn pack_external(
     datarep: &str,
-    from: Buffer,
-    elements: i64,
-    datatype: &Type,
+    data: Elements<&Type>,
     to: Buffer,
     size: i64,
     position: &mut i64,
 ) -> Result<()> {
-    let data = from.origin(count(elements)?, datatype.committed()?)?;
+    count(data.count)?;
+    let data = data.of(data.datatype.committed()?).origin()?;
     let packed = to.bytes_mut(length(size)?)?;
     let rank = state::state()?.rank();
     moving(position, |at| Ok(rank.pack_external(datarep, data, packed, at)?))
@@ -82,11 +79,10 @@ pub fn unpack_external(
     from: Buffer,
     size: i64,
     position: &mut i64,
-    to: Buffer,
-    elements: i64,
-    datatype: &Type,
+    room: Elements<&Type>,
 ) -> Result<()> {
-    let room = to.destination(count(elements)?, datatype.committed()?)?;
+    count(room.count)?;
+    let room = room.of(room.datatype.committed()?).destination()?;
     let packed = from.bytes(length(size)?)?;
     let rank = state::state()?.rank();
     moving(position, |at| Ok(rank.unpack_external(datarep, packed, at, room)?))

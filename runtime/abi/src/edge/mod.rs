@@ -5,6 +5,7 @@
 //! | [`raw`], [`handle`] | the value that a program has for an object; the slots behind these values |
 //! | [`constants`], [`status`] | the numbers and the structures that `mpi.h` defines |
 //! | [`arg`] | arguments as a program passes them: checks and conversions by kind |
+//! | [`elements`] | the elements that a call describes by several arguments, as one value |
 //! | [`fault`] | the error of a call, before it is raised |
 //! | [`state`], [`turn`], [`lock`] | the process's rank; whose turn an object is; locks |
 //! | [`line`], [`python`], [`source`] | the program's line of a call, in C and in Python |
@@ -15,6 +16,7 @@
 
 pub(crate) mod arg;
 pub(crate) mod constants;
+pub(crate) mod elements;
 pub(crate) mod fault;
 pub(crate) mod handle;
 pub(crate) mod line;

@@ -5,10 +5,12 @@ use longshore_file::{Error, File as Inner, Request as Access, Status as Moved};
 
 use crate::datatype::Type;
 use crate::edge::arg::{Buffer, Room};
+use crate::edge::elements::Elements;
 use crate::edge::fault::{Fault, Raiser, Result};
 use crate::edge::handle::{Handle, find};
 use crate::edge::status::Status;
 use crate::file::File;
+use crate::file::datarep::Registered;
 use crate::request::{self, Operation};
 
 /// Writes the status of an access.
@@ -16,11 +18,67 @@ fn put(moved: Moved, status: Room<Status>) {
     request::status_of(moved).put(status.get(0));
 }
 
+/// The direction of an access.
+trait Direction {
+    /// The memory of the elements.
+    type Data<'a>;
+
+    fn data<'a>(elements: Elements<&'a longshore::Type>) -> Result<Self::Data<'a>>;
+
+    /// Carries out a call on elements that a representation converts.
+    fn convert(
+        conversion: &Registered,
+        elements: Elements,
+        datatype: &Type,
+        call: impl FnOnce(Self::Data<'_>) -> Result<Moved>,
+    ) -> Result<Moved>;
+}
+
+/// From memory to the file.
+enum Writing {}
+
+/// From the file to memory.
+enum Reading {}
+
+impl Direction for Writing {
+    type Data<'a> = Origin<'a>;
+
+    fn data<'a>(elements: Elements<&'a longshore::Type>) -> Result<Origin<'a>> {
+        elements.origin()
+    }
+
+    fn convert(
+        conversion: &Registered,
+        elements: Elements,
+        datatype: &Type,
+        call: impl FnOnce(Origin<'_>) -> Result<Moved>,
+    ) -> Result<Moved> {
+        conversion.write(elements, datatype, call)
+    }
+}
+
+impl Direction for Reading {
+    type Data<'a> = Destination<'a>;
+
+    fn data<'a>(elements: Elements<&'a longshore::Type>) -> Result<Destination<'a>> {
+        elements.destination()
+    }
+
+    fn convert(
+        conversion: &Registered,
+        elements: Elements,
+        datatype: &Type,
+        call: impl FnOnce(Destination<'_>) -> Result<Moved>,
+    ) -> Result<Moved> {
+        conversion.read(elements, datatype, call)
+    }
+}
+
 /// Starts an access, and gives it a request. One whose elements functions of the program convert is
 /// carried out `at_once`, since these run on the caller's thread.
 fn start(
     handle: Handle,
-    (buf, count, datatype): (Buffer, i64, Handle),
+    elements: Elements,
     begin: impl FnOnce(&Inner, Given<Pointed>) -> Result<Access<Pointed>>,
     at_once: impl FnOnce(&File) -> Result<Moved>,
 ) -> Result<Handle> {
@@ -28,8 +86,8 @@ fn start(
     if file.conversion().is_some() {
         return request::complete(request::status_of(at_once(&file)?));
     }
-    let datatype = find::<Type>(datatype)?;
-    let access = begin(file.inner(), buf.given(count, datatype.committed()?)?)?;
+    let datatype = find::<Type>(elements.datatype)?;
+    let access = begin(file.inner(), elements.of(datatype.committed()?).given()?)?;
     request::made(Operation::File(Box::new(access)), Raiser::File(handle), None)
 }
 
@@ -41,42 +99,22 @@ pub fn error_of(fault: &Fault) -> Error {
 }
 
 impl File {
-    /// Carries out a call that writes elements, after a conversion by the program if the view asks
-    /// for one. `name` is the call of the crate `longshore-file`.
-    fn origin(
+    /// Carries out a call on elements, which the program converts if the view asks for that. `name`
+    /// is the call of the crate `longshore-file`.
+    fn run<D: Direction>(
         &self,
         name: &'static str,
-        (buf, count, handle): (Buffer, i64, Handle),
-        call: impl FnOnce(Origin<'_>) -> Result<Moved>,
+        elements: Elements,
+        call: impl FnOnce(D::Data<'_>) -> Result<Moved>,
     ) -> Result<Moved> {
         let mut is_called = false;
-        let call = |data: Origin<'_>| {
+        let call = |data: D::Data<'_>| {
             is_called = true;
             call(data)
         };
-        let moved = find::<Type>(handle).and_then(|datatype| match self.conversion() {
-            None => call(buf.origin(count, datatype.committed()?)?),
-            Some(conversion) => conversion.origin((buf, count, handle, &datatype), call),
-        });
-        self.ended(name, is_called, moved)
-    }
-
-    /// Carries out a call that reads elements, before a conversion by the program if the view asks
-    /// for one. `name` is the call of the crate `longshore-file`.
-    fn destination(
-        &self,
-        name: &'static str,
-        (buf, count, handle): (Buffer, i64, Handle),
-        call: impl FnOnce(Destination<'_>) -> Result<Moved>,
-    ) -> Result<Moved> {
-        let mut is_called = false;
-        let call = |data: Destination<'_>| {
-            is_called = true;
-            call(data)
-        };
-        let moved = find::<Type>(handle).and_then(|datatype| match self.conversion() {
-            None => call(buf.destination(count, datatype.committed()?)?),
-            Some(conversion) => conversion.destination((buf, count, handle, &datatype), call),
+        let moved = find::<Type>(elements.datatype).and_then(|datatype| match self.conversion() {
+            None => call(D::data(elements.of(datatype.committed()?))?),
+            Some(conversion) => D::convert(&conversion, elements, &datatype, call),
         });
         self.ended(name, is_called, moved)
     }
@@ -109,19 +147,17 @@ impl File {
 
 /// Accesses at an offset: of one rank, of all, with requests, and the begins of split calls.
 macro_rules! at_offset {
-    ($memory:ident: $($name:ident by $call:ident),*; start: $($starting:ident by $begun:ident or $at_once:ident),*;
+    ($direction:ident: $($name:ident by $call:ident),*; start: $($starting:ident by $begun:ident or $at_once:ident),*;
         begin: $beginning:ident by $begin:ident) => {
         $(
             pub fn $name(
                 file: &File,
                 offset: i64,
-                buf: Buffer,
-                count: i64,
-                datatype: Handle,
+                elements: Elements,
                 status: Room<Status>,
             ) -> Result<()> {
                 let name = stringify!($call);
-                let moved = file.$memory(name, (buf, count, datatype), |data| {
+                let moved = file.run::<$direction>(name, elements, |data| {
                     Ok(file.inner().$call(offset, data)?)
                 })?;
                 put(moved, status);
@@ -132,17 +168,15 @@ macro_rules! at_offset {
             pub fn $starting(
                 handle: Handle,
                 offset: i64,
-                buf: Buffer,
-                count: i64,
-                datatype: Handle,
+                elements: Elements,
             ) -> Result<Handle> {
                 start(
                     handle,
-                    (buf, count, datatype),
+                    elements,
                     |file, data| Ok(file.$begun(offset, data)?),
                     |file| {
                         let name = stringify!($at_once);
-                        file.$memory(name, (buf, count, datatype), |data| {
+                        file.run::<$direction>(name, elements, |data| {
                             Ok(file.inner().$at_once(offset, data)?)
                         })
                     },
@@ -152,12 +186,10 @@ macro_rules! at_offset {
         pub fn $beginning(
             file: &File,
             offset: i64,
-            buf: Buffer,
-            count: i64,
-            datatype: Handle,
+            elements: Elements,
         ) -> Result<()> {
             let (name, mut has_begun) = (stringify!($begin), false);
-            let begun = file.$memory(name, (buf, count, datatype), |data| {
+            let begun = file.run::<$direction>(name, elements, |data| {
                 file.inner().$begin(offset, data)?;
                 has_begun = true;
                 Ok(file.inner().begun().unwrap_or_default())
@@ -168,31 +200,29 @@ macro_rules! at_offset {
 }
 
 at_offset! {
-    destination: file_read_at by read_at, file_read_at_all by read_at_all;
+    Reading: file_read_at by read_at, file_read_at_all by read_at_all;
     start: file_iread_at by iread_at or read_at, file_iread_at_all by iread_at_all or read_at;
     begin: file_read_at_all_begin by read_at_all_begin
 }
 
 at_offset! {
-    origin: file_write_at by write_at, file_write_at_all by write_at_all;
+    Writing: file_write_at by write_at, file_write_at_all by write_at_all;
     start: file_iwrite_at by iwrite_at or write_at, file_iwrite_at_all by iwrite_at_all or write_at;
     begin: file_write_at_all_begin by write_at_all_begin
 }
 
 /// Accesses at a pointer.
 macro_rules! at_pointer {
-    ($memory:ident: $($name:ident by $call:ident),*; start: $($starting:ident by $begun:ident or $at_once:ident),*;
+    ($direction:ident: $($name:ident by $call:ident),*; start: $($starting:ident by $begun:ident or $at_once:ident),*;
         begin: $($beginning:ident by $begin:ident),*) => {
         $(
             pub fn $name(
                 file: &File,
-                buf: Buffer,
-                count: i64,
-                datatype: Handle,
+                elements: Elements,
                 status: Room<Status>,
             ) -> Result<()> {
                 let name = stringify!($call);
-                let moved = file.$memory(name, (buf, count, datatype), |data| {
+                let moved = file.run::<$direction>(name, elements, |data| {
                     Ok(file.inner().$call(data)?)
                 })?;
                 put(moved, status);
@@ -202,17 +232,15 @@ macro_rules! at_pointer {
         $(
             pub fn $starting(
                 handle: Handle,
-                buf: Buffer,
-                count: i64,
-                datatype: Handle,
+                elements: Elements,
             ) -> Result<Handle> {
                 start(
                     handle,
-                    (buf, count, datatype),
+                    elements,
                     |file, data| Ok(file.$begun(data)?),
                     |file| {
                         let name = stringify!($at_once);
-                        file.$memory(name, (buf, count, datatype), |data| {
+                        file.run::<$direction>(name, elements, |data| {
                             Ok(file.inner().$at_once(data)?)
                         })
                     },
@@ -222,12 +250,10 @@ macro_rules! at_pointer {
         $(
             pub fn $beginning(
                 file: &File,
-                buf: Buffer,
-                count: i64,
-                datatype: Handle,
+                elements: Elements,
             ) -> Result<()> {
                 let (name, mut has_begun) = (stringify!($begin), false);
-                let begun = file.$memory(name, (buf, count, datatype), |data| {
+                let begun = file.run::<$direction>(name, elements, |data| {
                     file.inner().$begin(data)?;
                     has_begun = true;
                     Ok(file.inner().begun().unwrap_or_default())
@@ -239,14 +265,14 @@ macro_rules! at_pointer {
 }
 
 at_pointer! {
-    destination: file_read by read, file_read_all by read_all, file_read_shared by read_shared,
+    Reading: file_read by read, file_read_all by read_all, file_read_shared by read_shared,
     file_read_ordered by read_ordered;
     start: file_iread by iread or read, file_iread_all by iread_all or read, file_iread_shared by iread_shared or read_shared;
     begin: file_read_all_begin by read_all_begin, file_read_ordered_begin by read_ordered_begin
 }
 
 at_pointer! {
-    origin: file_write by write, file_write_all by write_all, file_write_shared by write_shared,
+    Writing: file_write by write, file_write_all by write_all, file_write_shared by write_shared,
     file_write_ordered by write_ordered;
     start: file_iwrite by iwrite or write, file_iwrite_all by iwrite_all or write, file_iwrite_shared by iwrite_shared or write_shared;
     begin: file_write_all_begin by write_all_begin, file_write_ordered_begin by write_ordered_begin

@@ -12,8 +12,9 @@ use longshore::shipable::Basic;
 use longshore::{Class, Datatype, Destination, Origin};
 
 use crate::datatype::{Type, handle_of};
-use crate::edge::arg::{Address, Buffer, Width};
+use crate::edge::arg::{Address, Width};
 use crate::edge::constants::{MAX_DATAREP_STRING, SUCCESS};
+use crate::edge::elements::Elements;
 use crate::edge::fault::{Fault, Result};
 use crate::edge::handle::Handle;
 use crate::edge::lock::lock;
@@ -115,16 +116,15 @@ impl Registered {
         outcome("extent", code).map(|()| extent as i64)
     }
 
-    /// Converts `count` elements between memory and `file`, which has room for them.
+    /// Converts elements between memory and `file`, which has room for them.
     fn convert(
         &self,
         what: &str,
         function: Address,
-        buffer: Buffer,
-        count: i64,
-        datatype: Handle,
+        elements: Elements,
         file: &mut [u8],
     ) -> Result<()> {
+        let Elements { buffer, count, datatype } = elements;
         if count == 0 {
             return Ok(());
         }
@@ -152,39 +152,41 @@ impl Registered {
     }
 
     /// Carries out a call that writes elements, which are converted first.
-    pub fn origin(
+    pub fn write(
         &self,
-        (buffer, count, handle, datatype): (Buffer, i64, Handle, &Type),
+        elements: Elements,
+        datatype: &Type,
         call: impl FnOnce(Origin<'_>) -> Result<longshore_file::Status>,
     ) -> Result<longshore_file::Status> {
-        let committed = datatype.committed()?;
+        let (count, committed) = (elements.count, datatype.committed()?);
         self.suits(datatype.datatype())?;
         if self.write.is_null() || count < 0 {
-            return call(buffer.origin(count, committed)?);
+            return call(elements.of(committed).origin()?);
         }
-        buffer.check(count, committed)?;
+        elements.of(committed).check()?;
         let mut file = room(count, committed)?;
-        self.convert("write conversion", self.write, buffer, count, handle, &mut file)?;
+        self.convert("write conversion", self.write, elements, &mut file)?;
         call((&file[..]).into())
     }
 
     /// Carries out a call that reads elements, which are converted then.
-    pub fn destination(
+    pub fn read(
         &self,
-        (buffer, count, handle, datatype): (Buffer, i64, Handle, &Type),
+        elements: Elements,
+        datatype: &Type,
         call: impl FnOnce(Destination<'_>) -> Result<longshore_file::Status>,
     ) -> Result<longshore_file::Status> {
-        let committed = datatype.committed()?;
+        let (count, committed) = (elements.count, datatype.committed()?);
         self.suits(datatype.datatype())?;
         if self.read.is_null() || count < 0 {
-            return call(buffer.destination(count, committed)?);
+            return call(elements.of(committed).destination()?);
         }
-        buffer.check(count, committed)?;
+        elements.of(committed).check()?;
         let mut file = room(count, committed)?;
         let moved = call((&mut file[..]).into())?;
         let size = committed.bounds().size.max(1) as u64;
-        let whole = (moved.bytes / size) as i64;
-        self.convert("read conversion", self.read, buffer, whole, handle, &mut file)?;
+        let whole = Elements { count: (moved.bytes / size) as i64, ..elements };
+        self.convert("read conversion", self.read, whole, &mut file)?;
         Ok(moved)
     }
 }

@@ -14,6 +14,7 @@ use crate::communicator::Comm;
 use crate::datatype::{Type, of_message};
 use crate::edge::arg::{Address, Buffer};
 use crate::edge::constants::{BSEND_OVERHEAD, PROC_NULL};
+use crate::edge::elements::Elements;
 use crate::edge::fault::{Fault, Raiser, Result};
 use crate::edge::handle::Handle;
 use crate::edge::lock::lock;
@@ -91,27 +92,18 @@ impl Attached {
 }
 
 /// Copies a message, and sends the copy.
-pub fn bsend(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
-    dest: c_int,
-    tag: c_int,
-    comm: &Comm,
-) -> Result<()> {
-    bsend_by(buf, count, of_message(datatype, dest)?, (dest, tag), comm, comm.inner())
+pub fn bsend(data: Elements<Option<&Type>>, dest: c_int, tag: c_int, comm: &Comm) -> Result<()> {
+    bsend_by(of_message(data, dest)?, (dest, tag), comm, comm.inner())
 }
 
 /// A buffered send by a reference to the communicator of its own.
 pub fn bsend_by(
-    buf: Buffer,
-    count: i64,
-    datatype: &longshore::Type,
+    data: Elements<&longshore::Type>,
     (dest, tag): (c_int, c_int),
     comm: &Comm,
     by: &Communicator,
 ) -> Result<()> {
-    buf.check(count, datatype)?;
+    data.check()?;
     if dest == PROC_NULL {
         return Ok(());
     }
@@ -123,24 +115,22 @@ pub fn bsend_by(
         return Err(Fault::new(Class::Buffer, what.to_owned()));
     };
     buffer.clean()?;
-    let copy = Copied::of(buf, count, datatype)?;
+    let copy = Copied::of(data)?;
     let cost = copy.bytes() + i64::from(BSEND_OVERHEAD);
     buffer.check(cost)?;
-    let sending = by.isend(copy.given(count, datatype), dest, tag)?;
+    let sending = by.isend(copy.given(data.count, data.datatype), dest, tag)?;
     buffer.messages.push(Message { sending, cost, copy });
     Ok(())
 }
 
 /// The send is complete for the program as soon as the message is copied.
 pub fn ibsend(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
+    data: Elements<Option<&Type>>,
     dest: c_int,
     tag: c_int,
     comm: &Comm,
 ) -> Result<Handle> {
-    bsend(buf, count, datatype, dest, tag, comm)?;
+    bsend(data, dest, tag, comm)?;
     request::ended()
 }
 

@@ -7,121 +7,91 @@ use longshore::{Communicator, Destination, Origin, Pointed, Sending};
 use crate::communicator::promise::{Length, look_at_length, look_at_wildcards};
 use crate::communicator::{Comm, envelope};
 use crate::datatype::{Type, of_message};
-use crate::edge::arg::{Buffer, Room};
+use crate::edge::arg::Room;
 use crate::edge::constants::PROC_NULL;
+use crate::edge::elements::Elements;
 use crate::edge::fault::{Raiser, Result};
 use crate::edge::handle::{Handle, find};
 use crate::edge::status::Status;
 use crate::request::copied::Copied;
 use crate::request::{self, Operation};
 
-pub fn send(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
-    dest: c_int,
-    tag: c_int,
-    comm: &Comm,
-) -> Result<()> {
-    Ok(comm.inner().send(buf.origin(count, of_message(datatype, dest)?)?, dest, tag)?)
+pub fn send(data: Elements<Option<&Type>>, dest: c_int, tag: c_int, comm: &Comm) -> Result<()> {
+    Ok(comm.inner().send(of_message(data, dest)?.origin()?, dest, tag)?)
 }
 
 /// A receive that is there may be the reason for a program's ready send, and is no condition here.
-pub fn rsend(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
-    dest: c_int,
-    tag: c_int,
-    comm: &Comm,
-) -> Result<()> {
-    send(buf, count, datatype, dest, tag, comm)
+pub fn rsend(data: Elements<Option<&Type>>, dest: c_int, tag: c_int, comm: &Comm) -> Result<()> {
+    send(data, dest, tag, comm)
 }
 
-pub fn ssend(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
-    dest: c_int,
-    tag: c_int,
-    comm: &Comm,
-) -> Result<()> {
-    Ok(comm.inner().ssend(buf.origin(count, of_message(datatype, dest)?)?, dest, tag)?)
+pub fn ssend(data: Elements<Option<&Type>>, dest: c_int, tag: c_int, comm: &Comm) -> Result<()> {
+    Ok(comm.inner().ssend(of_message(data, dest)?.origin()?, dest, tag)?)
 }
 
 pub fn recv(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
+    room: Elements<Option<&Type>>,
     source: c_int,
     tag: c_int,
     comm: &Comm,
     status: Room<Status>,
 ) -> Result<()> {
-    let datatype = of_message(datatype, source)?;
-    let room = buf.destination(count, datatype)?;
-    received((room, count, datatype), source, tag, comm)?.put(status.get(0));
+    let room = of_message(room, source)?;
+    received(room.destination()?, room, (source, tag), comm)?.put(status.get(0));
     Ok(())
 }
 
-/// Receives a message, and looks at the promises of its communicator.
+/// Receives a message to `place`, which is that of `room`, and looks at the promises of its
+/// communicator.
 #[inline]
 pub fn received(
-    (room, count, datatype): (Destination<'_>, i64, &longshore::Type),
-    source: c_int,
-    tag: c_int,
+    place: Destination<'_>,
+    room: Elements<&longshore::Type>,
+    (source, tag): (c_int, c_int),
     comm: &Comm,
 ) -> longshore::Result<Status> {
     look_at_wildcards(comm, source, tag);
-    let received = envelope::received(Some(comm), &comm.inner().recv(room, source, tag)?);
-    look_at_length(comm, count, datatype, &received);
+    let received = envelope::received(Some(comm), &comm.inner().recv(place, source, tag)?);
+    look_at_length(comm, room.count, room.datatype, &received);
     Ok(received)
 }
 
 #[allow(clippy::too_many_arguments)] // MPI's
 pub fn sendrecv(
-    sendbuf: Buffer,
-    sendcount: i64,
-    sendtype: Option<&Type>,
+    data: Elements<Option<&Type>>,
     dest: c_int,
     sendtag: c_int,
-    recvbuf: Buffer,
-    recvcount: i64,
-    recvtype: Option<&Type>,
+    room: Elements<Option<&Type>>,
     source: c_int,
     recvtag: c_int,
     comm: &Comm,
     status: Room<Status>,
 ) -> Result<()> {
-    let data = sendbuf.origin(sendcount, of_message(sendtype, dest)?)?;
-    let datatype = of_message(recvtype, source)?;
-    let room = recvbuf.destination(recvcount, datatype)?;
-    let (sent, place) = ((data, dest, sendtag), (room, recvcount, datatype));
-    exchanged(sent, place, source, recvtag, comm)?.put(status.get(0));
+    let (data, room) = (of_message(data, dest)?, of_message(room, source)?);
+    let (sent, place) = (data.origin()?, room.destination()?);
+    let (sent, place) = ((sent, dest, sendtag), (place, source, recvtag));
+    exchanged(sent, place, room, comm)?.put(status.get(0));
     Ok(())
 }
 
-/// Sends one message and receives another, and looks at the promises of their communicator.
+/// Sends one message and receives another to `place`, which is that of `room`, and looks at the
+/// promises of their communicator.
 #[inline]
 pub fn exchanged(
     sent: (Origin<'_>, c_int, c_int),
-    (room, count, datatype): (Destination<'_>, i64, &longshore::Type),
-    source: c_int,
-    tag: c_int,
+    place: (Destination<'_>, c_int, c_int),
+    room: Elements<&longshore::Type>,
     comm: &Comm,
 ) -> longshore::Result<Status> {
-    look_at_wildcards(comm, source, tag);
-    let received = comm.inner().sendrecv(sent, (room, source, tag))?;
+    look_at_wildcards(comm, place.1, place.2);
+    let received = comm.inner().sendrecv(sent, place)?;
     let received = envelope::received(Some(comm), &received);
-    look_at_length(comm, count, datatype, &received);
+    look_at_length(comm, room.count, room.datatype, &received);
     Ok(received)
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
 pub fn sendrecv_replace(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
+    data: Elements<Option<&Type>>,
     dest: c_int,
     sendtag: c_int,
     source: c_int,
@@ -129,19 +99,24 @@ pub fn sendrecv_replace(
     comm: &Comm,
     status: Room<Status>,
 ) -> Result<()> {
-    let datatype = of_both(datatype, dest, source)?;
-    let data = buf.destination(count, datatype)?;
+    let data = of_both(data, dest, source)?;
+    let place = data.destination()?;
     look_at_wildcards(comm, source, recvtag);
-    let received = comm.inner().sendrecv_replace(data, (dest, sendtag), (source, recvtag))?;
+    let received = comm.inner().sendrecv_replace(place, (dest, sendtag), (source, recvtag))?;
     let received = envelope::received(Some(comm), &received);
-    look_at_length(comm, count, datatype, &received);
+    look_at_length(comm, data.count, data.datatype, &received);
     received.put(status.get(0));
     Ok(())
 }
 
-/// The type of a message to one rank and of one from another, either of which may be MPI_PROC_NULL.
-fn of_both(datatype: Option<&Type>, dest: c_int, source: c_int) -> Result<&longshore::Type> {
-    of_message(datatype, if dest == PROC_NULL { source } else { dest })
+/// The elements of a message to one rank and of one from another, either of which may be
+/// MPI_PROC_NULL.
+fn of_both(
+    data: Elements<Option<&Type>>,
+    dest: c_int,
+    source: c_int,
+) -> Result<Elements<&longshore::Type>> {
+    of_message(data, if dest == PROC_NULL { source } else { dest })
 }
 
 /// Starts an operation on a communicator, and gives it a request.
@@ -155,15 +130,13 @@ fn start(
 }
 
 pub fn isend(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
+    data: Elements<Option<&Type>>,
     dest: c_int,
     tag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
     let found = find::<Comm>(comm)?;
-    match sending(found.inner(), buf, count, of_message(datatype, dest)?, (dest, tag))? {
+    match sending(found.inner(), of_message(data, dest)?, (dest, tag))? {
         None => request::ended(),
         Some(sending) => request::made(Operation::Send(sending), Raiser::Comm(comm), Some(found)),
     }
@@ -172,81 +145,68 @@ pub fn isend(
 /// Starts a send; `None` if it is complete at once.
 pub fn sending(
     comm: &Communicator,
-    buf: Buffer,
-    count: i64,
-    datatype: &longshore::Type,
+    data: Elements<&longshore::Type>,
     (dest, tag): (c_int, c_int),
 ) -> Result<Option<Sending<Pointed>>> {
-    if comm.isend_at_once(buf.origin(count, datatype)?, dest, tag)? {
+    if comm.isend_at_once(data.origin()?, dest, tag)? {
         return Ok(None);
     }
-    Ok(Some(comm.isend(buf.given(count, datatype)?, dest, tag)?))
+    Ok(Some(comm.isend(data.given()?, dest, tag)?))
 }
 
 pub fn issend(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
+    data: Elements<Option<&Type>>,
     dest: c_int,
     tag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
     start(comm, |comm, _| {
-        let data = buf.given(count, of_message(datatype, dest)?)?;
+        let data = of_message(data, dest)?.given()?;
         Ok(Operation::Send(comm.issend(data, dest, tag)?))
     })
 }
 
 pub fn irsend(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
+    data: Elements<Option<&Type>>,
     dest: c_int,
     tag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
-    isend(buf, count, datatype, dest, tag, comm)
+    isend(data, dest, tag, comm)
 }
 
 pub fn irecv(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
+    room: Elements<Option<&Type>>,
     source: c_int,
     tag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
     start(comm, |comm, own| {
-        let datatype = of_message(datatype, source)?;
-        let room = buf.given(count, datatype)?;
+        let room = of_message(room, source)?;
+        let place = room.given()?;
         look_at_wildcards(own, source, tag);
-        let length = Length::promised(own, count, datatype);
-        Ok(Operation::Receive(comm.irecv(room, source, tag)?, length))
+        let length = Length::promised(own, room.count, room.datatype);
+        Ok(Operation::Receive(comm.irecv(place, source, tag)?, length))
     })
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
 pub fn isendrecv(
-    sendbuf: Buffer,
-    sendcount: i64,
-    sendtype: Option<&Type>,
+    data: Elements<Option<&Type>>,
     dest: c_int,
     sendtag: c_int,
-    recvbuf: Buffer,
-    recvcount: i64,
-    recvtype: Option<&Type>,
+    room: Elements<Option<&Type>>,
     source: c_int,
     recvtag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
     start(comm, |comm, own| {
-        let (sent, datatype) = (of_message(sendtype, dest)?, of_message(recvtype, source)?);
-        let room = recvbuf.given(recvcount, datatype)?;
+        let (data, room) = (of_message(data, dest)?, of_message(room, source)?);
+        let place = room.given()?;
         look_at_wildcards(own, source, recvtag);
-        let length = Length::promised(own, recvcount, datatype);
+        let length = Length::promised(own, room.count, room.datatype);
         // An error of the send drops the receive, which then gets no message.
-        let receiving = comm.irecv(room, source, recvtag)?;
-        Ok(match sending(comm, sendbuf, sendcount, sent, (dest, sendtag))? {
+        let receiving = comm.irecv(place, source, recvtag)?;
+        Ok(match sending(comm, data, (dest, sendtag))? {
             None => Operation::Receive(receiving, length),
             Some(sending) => {
                 let both = Box::new((sending, receiving));
@@ -256,11 +216,8 @@ pub fn isendrecv(
     })
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
 pub fn isendrecv_replace(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
+    data: Elements<Option<&Type>>,
     dest: c_int,
     sendtag: c_int,
     source: c_int,
@@ -268,13 +225,13 @@ pub fn isendrecv_replace(
     comm: Handle,
 ) -> Result<Handle> {
     start(comm, |comm, own| {
-        let datatype = of_both(datatype, dest, source)?;
+        let data = of_both(data, dest, source)?;
         look_at_wildcards(own, source, recvtag);
-        let length = Length::promised(own, count, datatype);
+        let length = Length::promised(own, data.count, data.datatype);
         // The received message may come before the other is sent.
-        let copy = Copied::of(buf, count, datatype)?;
-        let receiving = comm.irecv(buf.given(count, datatype)?, source, recvtag)?;
-        let sending = comm.isend(copy.given(count, datatype), dest, sendtag)?;
+        let copy = Copied::of(data)?;
+        let receiving = comm.irecv(data.given()?, source, recvtag)?;
+        let sending = comm.isend(copy.given(data.count, data.datatype), dest, sendtag)?;
         Ok(Operation::Exchange { both: Box::new((sending, receiving)), length, _copy: Some(copy) })
     })
 }

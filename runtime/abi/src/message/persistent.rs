@@ -8,8 +8,9 @@ use longshore::{Class, Communicator};
 use crate::communicator::Comm;
 use crate::communicator::promise::{Length, look_at_wildcards};
 use crate::datatype::{Type, of_message};
-use crate::edge::arg::{Buffer, Room};
+use crate::edge::arg::Room;
 use crate::edge::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL};
+use crate::edge::elements::Elements;
 use crate::edge::fault::{Fault, Raiser, Result};
 use crate::edge::handle::{Handle, find, find_optional};
 use crate::edge::status::Status;
@@ -45,9 +46,7 @@ impl Mode {
 /// The message that a persistent request starts each time.
 struct Message {
     mode: Mode,
-    buf: Buffer,
-    count: i64,
-    datatype: Option<Arc<Type>>,
+    data: Elements<Option<Arc<Type>>>,
     peer: c_int,
     tag: c_int,
     comm: Arc<Comm>,
@@ -58,23 +57,19 @@ struct Message {
 impl Message {
     /// Starts the message.
     fn start(&self) -> Result<Operation> {
-        let &Message { mode, buf, count, peer, tag, .. } = self;
-        let datatype = of_message(self.datatype.as_deref(), peer)?;
+        let &Message { mode, peer, tag, .. } = self;
+        let data = of_message(self.data.as_deref(), peer)?;
         if let Mode::Buffered = mode {
-            let to = (peer, tag);
-            buffered::bsend_by(buf, count, datatype, to, &self.comm, &self.kept)?;
+            buffered::bsend_by(data, (peer, tag), &self.comm, &self.kept)?;
             return Ok(Operation::complete(Status::EMPTY));
         }
         Ok(match mode {
             Mode::Receive => {
-                let length = Length::promised(&self.comm, count, datatype);
-                let room = buf.given(count, datatype)?;
-                Operation::Receive(self.kept.irecv(room, peer, tag)?, length)
+                let length = Length::promised(&self.comm, data.count, data.datatype);
+                Operation::Receive(self.kept.irecv(data.given()?, peer, tag)?, length)
             }
-            Mode::Synchronous => {
-                Operation::Send(self.kept.issend(buf.given(count, datatype)?, peer, tag)?)
-            }
-            _ => match sending(&self.kept, buf, count, datatype, (peer, tag))? {
+            Mode::Synchronous => Operation::Send(self.kept.issend(data.given()?, peer, tag)?),
+            _ => match sending(&self.kept, data, (peer, tag))? {
                 None => Operation::complete(Status::EMPTY),
                 Some(sending) => Operation::Send(sending),
             },
@@ -86,22 +81,21 @@ macro_rules! inits {
     ($($name:ident $mode:ident;)*) => {
         $(
             pub fn $name(
-                buf: Buffer,
-                count: i64,
-                datatype: Handle,
+                data: Elements,
                 peer: c_int,
                 tag: c_int,
                 comm: Handle,
             ) -> Result<Handle> {
-                let (datatype, found) = (find_optional::<Type>(datatype)?, find::<Comm>(comm)?);
-                buf.check(count, of_message(datatype.as_deref(), peer)?)?;
+                let data = data.of(find_optional::<Type>(data.datatype)?);
+                let found = find::<Comm>(comm)?;
+                of_message(data.as_deref(), peer)?.check()?;
                 let (mode, raiser) = (Mode::$mode, Raiser::Comm(comm));
                 mode.check(peer, tag, &found)?;
                 if let Mode::Receive = mode {
                     look_at_wildcards(&found, peer, tag);
                 }
                 let (comm, kept) = (found.clone(), found.inner().keep());
-                let message = Message { mode, buf, count, datatype, peer, tag, comm, kept };
+                let message = Message { mode, data, peer, tag, comm, kept };
                 request::persistent(Box::new(move || message.start()), raiser, found)
             }
         )*

@@ -8,8 +8,9 @@ use longshore::{Class, Envelope, Matched};
 use crate::communicator::promise::{Length, look_at_length, look_at_wildcards};
 use crate::communicator::{Comm, envelope};
 use crate::datatype::{Type, of_message};
-use crate::edge::arg::{Buffer, Room};
+use crate::edge::arg::Room;
 use crate::edge::constants::{MESSAGE_NO_PROC, MESSAGE_NULL, PROC_NULL};
+use crate::edge::elements::Elements;
 use crate::edge::fault::{Fault, Raiser, Result};
 use crate::edge::handle::{Handle, Kind, Object, find, insert, remove};
 use crate::edge::lock::lock;
@@ -105,21 +106,19 @@ fn peer_of(message: Handle) -> c_int {
 }
 
 pub fn mrecv(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
+    room: Elements<Option<&Type>>,
     message: &mut Handle,
     status: Room<Status>,
 ) -> Result<()> {
-    let datatype = of_message(datatype, peer_of(*message))?;
-    let room = buf.destination(count, datatype)?;
+    let room = of_message(room, peer_of(*message))?;
+    let place = room.destination()?;
     let received = match take(message)? {
         None => Status::PROC_NULL,
         Some((matched, message)) => {
             let raised = |error| Fault::from(error).on(Raiser::Comm(message.handle));
-            let received = matched.recv(room).map_err(raised)?;
+            let received = matched.recv(place).map_err(raised)?;
             let received = envelope::received(Some(&message.comm), &received);
-            look_at_length(&message.comm, count, datatype, &received);
+            look_at_length(&message.comm, room.count, room.datatype, &received);
             received
         }
     };
@@ -127,19 +126,14 @@ pub fn mrecv(
     Ok(())
 }
 
-pub fn imrecv(
-    buf: Buffer,
-    count: i64,
-    datatype: Option<&Type>,
-    message: &mut Handle,
-) -> Result<Handle> {
-    let datatype = of_message(datatype, peer_of(*message))?;
-    let room = buf.given(count, datatype)?;
+pub fn imrecv(room: Elements<Option<&Type>>, message: &mut Handle) -> Result<Handle> {
+    let room = of_message(room, peer_of(*message))?;
+    let place = room.given()?;
     let Some((matched, message)) = take(message)? else {
         return request::complete(Status::PROC_NULL);
     };
     let raiser = Raiser::Comm(message.handle);
-    let receiving = matched.irecv(room).map_err(|error| Fault::from(error).on(raiser))?;
-    let length = Length::promised(&message.comm, count, datatype);
+    let receiving = matched.irecv(place).map_err(|error| Fault::from(error).on(raiser))?;
+    let length = Length::promised(&message.comm, room.count, room.datatype);
     request::made(Operation::Receive(receiving, length), raiser, Some(message.comm.clone()))
 }

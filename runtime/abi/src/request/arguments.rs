@@ -16,7 +16,8 @@ use longshore::{
 use crate::communicator::Comm;
 use crate::communicator::duplication::Duplication;
 use crate::datatype::Type;
-use crate::edge::arg::{Buffer, List, Numbers, nowhere};
+use crate::edge::arg::{Buffer, Numbers, nowhere};
+use crate::edge::elements::{Elements, Typed, Varying};
 use crate::edge::fault::{Fault, Result};
 use crate::edge::handle::{Handle, find};
 use crate::operation::Op;
@@ -59,7 +60,8 @@ pub struct Side {
 }
 
 impl Side {
-    pub fn new(buffer: Buffer, count: i64, datatype: Handle) -> Result<Side> {
+    pub fn new(elements: Elements) -> Result<Side> {
+        let Elements { buffer, count, datatype } = elements;
         let datatype = find::<Type>(datatype)?;
         if count < 0 {
             return Err(Fault::new(Class::Count, format!("a count is {count}")));
@@ -70,9 +72,12 @@ impl Side {
 
     /// Elements `shift` bytes after a buffer, which may be MPI_BOTTOM. MPI_IN_PLACE isn't moved, so
     /// that it is refused.
-    fn after(buffer: Buffer, shift: i64, count: i64, datatype: Handle) -> Result<Side> {
-        let moved = if buffer.is_in_place() { buffer } else { buffer.after(shift) };
-        Side::new(moved, count, datatype)
+    fn after(shift: i64, elements: Elements) -> Result<Side> {
+        let buffer = match elements.buffer {
+            in_place if in_place.is_in_place() => in_place,
+            buffer => buffer.after(shift),
+        };
+        Side::new(Elements { buffer, ..elements })
     }
 
     /// Refuses data that lie where the result goes (MPI-5.0 section 6.2): elements without gaps
@@ -148,30 +153,26 @@ pub struct Blocks {
 
 impl Blocks {
     /// One block.
-    pub fn one(buffer: Buffer, count: i64, datatype: Handle) -> Result<Blocks> {
-        if buffer.is_in_place() {
+    pub fn one(elements: Elements) -> Result<Blocks> {
+        if elements.buffer.is_in_place() {
             return Ok(Blocks::default());
         }
-        Ok(Blocks { side: Some(Side::new(buffer, count, datatype)?), ranges: None })
+        Ok(Blocks { side: Some(Side::new(elements)?), ranges: None })
     }
 
-    /// A block of `count` elements for each rank.
-    pub fn equal(buffer: Buffer, count: i64, datatype: Handle, comm: &Comm) -> Result<Blocks> {
+    /// A block of these elements for each rank.
+    pub fn equal(elements: Elements, comm: &Comm) -> Result<Blocks> {
+        let count = elements.count;
         if count < 0 {
             return Err(Fault::new(Class::Count, format!("a count is {count}")));
         }
-        let all = count.checked_mul(i64::from(comm.peers())).ok_or_else(too_many)?;
-        Ok(Blocks { side: Some(Side::new(buffer, all, datatype)?), ranges: None })
+        let count = count.checked_mul(i64::from(comm.peers())).ok_or_else(too_many)?;
+        Ok(Blocks { side: Some(Side::new(Elements { count, ..elements })?), ranges: None })
     }
 
     /// A block of its own length and place for each rank.
-    pub fn varying(
-        buffer: Buffer,
-        counts: Numbers,
-        displacements: Numbers,
-        datatype: Handle,
-        comm: &Comm,
-    ) -> Result<Blocks> {
+    pub fn varying(blocks: Varying, comm: &Comm) -> Result<Blocks> {
+        let Varying { buffer, counts, displacements, datatype } = blocks;
         let places = places(counts, displacements, comm.peers() as usize)?;
         // The runtime counts elements from the first one, and takes no negative places.
         let mut ranges = Vec::new();
@@ -189,7 +190,7 @@ impl Blocks {
         let ranges = ranges.iter().map(moved).collect();
         let extent = find::<Type>(datatype)?.committed()?.extent();
         let shift = first.checked_mul(extent).ok_or_else(too_many)?;
-        let side = Side::after(buffer, shift, whole, datatype)?;
+        let side = Side::after(shift, Elements { buffer, count: whole, datatype })?;
         Ok(Blocks { side: Some(side), ranges: Some(ranges) })
     }
 
@@ -239,47 +240,38 @@ fn places(counts: Numbers, displacements: Numbers, blocks: usize) -> Result<Vec<
     Ok(counts.into_iter().zip(displacements).collect())
 }
 
-/// Blocks with types of their own, whose displacements are in bytes.
-pub fn typed(
-    buffer: Buffer,
-    counts: Numbers,
-    displacements: Numbers,
-    types: List<Handle>,
-    blocks: usize,
-) -> Result<Vec<Side>> {
+/// So many blocks, with types of their own.
+pub fn typed(typed: Typed, blocks: usize) -> Result<Vec<Side>> {
+    let Typed { buffer, counts, displacements, types } = typed;
     let places = places(counts, displacements, blocks)?.into_iter();
     let types = types.slice(blocks, "the types")?;
-    places.zip(types).map(|((count, at), of)| Side::after(buffer, at, count, *of)).collect()
+    let side = |((count, at), datatype): ((i64, i64), &Handle)| {
+        Side::after(at, Elements { buffer, count, datatype: *datatype })
+    };
+    places.zip(types).map(side).collect()
 }
 
-/// Blocks of one type, whose displacements count its extent.
-pub fn spread(
-    buffer: Buffer,
-    counts: Numbers,
-    displacements: Numbers,
-    datatype: Handle,
-    blocks: usize,
-) -> Result<Vec<Side>> {
+/// So many blocks, of one type.
+pub fn spread(varying: Varying, blocks: usize) -> Result<Vec<Side>> {
+    let Varying { buffer, counts, displacements, datatype } = varying;
     let extent = find::<Type>(datatype)?.committed()?.extent();
     let side = |(count, at): (i64, i64)| {
-        Side::after(buffer, at.checked_mul(extent).ok_or_else(too_many)?, count, datatype)
+        let shift = at.checked_mul(extent).ok_or_else(too_many)?;
+        Side::after(shift, Elements { buffer, count, datatype })
     };
     places(counts, displacements, blocks)?.into_iter().map(side).collect()
 }
 
-/// Blocks of `count` elements each, one after the other or, if they don't advance, all the same.
-pub fn repeated(
-    buffer: Buffer,
-    count: i64,
-    datatype: Handle,
-    blocks: usize,
-    advances: bool,
-) -> Result<Vec<Side>> {
-    let extent = find::<Type>(datatype)?.committed()?.extent();
-    let step = if advances { count.checked_mul(extent).ok_or_else(too_many)? } else { 0 };
+/// Blocks of the same length, one after the other or, if they don't advance, all the same.
+pub fn repeated(block: Elements, blocks: usize, advances: bool) -> Result<Vec<Side>> {
+    let extent = find::<Type>(block.datatype)?.committed()?.extent();
+    let step = match advances {
+        true => block.count.checked_mul(extent).ok_or_else(too_many)?,
+        false => 0,
+    };
     let side = |at: usize| {
         let shift = step.checked_mul(at as i64).ok_or_else(too_many)?;
-        Side::after(buffer, shift, count, datatype)
+        Side::after(shift, block)
     };
     (0..blocks).map(side).collect()
 }
@@ -292,25 +284,22 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// `given` elements at `sendbuf`, and `taken` at `recvbuf`, unless the call ignores them.
+    /// Data and room of one type, unless the call ignores them.
     pub fn new(
-        (sendbuf, given): (Buffer, i64),
-        (recvbuf, taken): (Buffer, i64),
-        (datatype, op): (Handle, &Arc<Op>),
+        data: Elements,
+        room: Elements,
+        op: &Arc<Op>,
         (ignores_data, ignores_room): (bool, bool),
     ) -> Result<Operands> {
-        let datatype = op.operands(datatype)?;
+        let datatype = op.operands(room.datatype)?;
         let op = op.on(datatype)?;
         let data = match ignores_data {
             true => Blocks::default(),
-            false => Blocks::one(sendbuf, given, datatype)?,
+            false => Blocks::one(data.of(datatype))?,
         };
         let room = match ignores_room {
             true => Blocks::default(),
-            false => {
-                let side = Some(Side::new(recvbuf, taken, datatype)?);
-                Blocks { side, ranges: None }
-            }
+            false => Blocks { side: Some(Side::new(room.of(datatype))?), ranges: None },
         };
         Ok(Operands { data, room, op })
     }

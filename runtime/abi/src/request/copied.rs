@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use longshore::{Class, Destination, Given, Pointed};
 
-use crate::edge::arg::Buffer;
+use crate::edge::elements::Elements;
 use crate::edge::fault::{Fault, Result};
 use crate::edge::state;
 
@@ -25,10 +25,11 @@ unsafe impl Send for Copied {}
 
 impl Copied {
     /// Copies elements, with the gaps that their type has.
-    pub fn of(from: Buffer, count: i64, datatype: &longshore::Type) -> Result<Copied> {
+    pub fn of(elements: Elements<&longshore::Type>) -> Result<Copied> {
+        let Elements { count, datatype, .. } = elements;
         let alone = state::state()?.rank().alone();
         let mut packed = vec![0; alone.pack_size(count, datatype)? as usize];
-        alone.pack(from.origin(count, datatype)?, &mut packed, &mut 0)?;
+        alone.pack(elements.origin()?, &mut packed, &mut 0)?;
         let reach = datatype.reach(count)?;
         let too_long = || {
             let what = format!("there is no memory for a copy of {count} elements");

@@ -336,7 +336,6 @@ pub fn dist_graph_neighbors_count(comm: &Comm) -> Result<(c_int, c_int, bool)> {
     Ok((sources.ranks.len() as c_int, destinations.ranks.len() as c_int, is_weighted))
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
 pub fn dist_graph_neighbors(
     comm: &Comm,
     most_in: usize,

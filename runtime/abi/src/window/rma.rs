@@ -1,7 +1,6 @@
 //! Operations on windows (MPI-5.0 section 12.3).
 #![allow(unsafe_code)]
 
-use std::ffi::c_int;
 use std::sync::Arc;
 
 use longshore::shipable::Basic;
@@ -10,29 +9,21 @@ use longshore::{Class, PROC_NULL};
 use crate::datatype::foreign::Target;
 use crate::datatype::{NUMBER_OF_CHAR, Type};
 use crate::edge::arg::Buffer;
+use crate::edge::elements::{Elements, Fetch, Remote, Swap};
 use crate::edge::fault::{Fault, Raiser, Result};
 use crate::edge::handle::{Handle, find};
 use crate::operation::Op;
 use crate::request::{self, Operation};
 use crate::window::Win;
 
-/// One side of an operation: its memory, and how many elements of which type.
-struct Side<'a> {
-    buffer: Buffer,
-    count: i64,
-    datatype: &'a longshore::Type,
-}
+/// Elements as the calls of windows take them.
+type Parts<'a> = (*mut u8, i64, &'a longshore::Type);
 
-impl<'a> Side<'a> {
-    fn new(buffer: Buffer, count: i64, datatype: &'a Type) -> Result<Side<'a>> {
-        let datatype = datatype.committed()?;
-        buffer.check(count, datatype)?;
-        Ok(Side { buffer, count, datatype })
-    }
-
-    fn parts(&self) -> (*mut u8, i64, &'a longshore::Type) {
-        (self.buffer.address(), self.count, self.datatype)
-    }
+/// The elements of one side of an operation, if there may be memory for them.
+fn checked(elements: Elements<&Type>) -> Result<Parts<'_>> {
+    let elements = elements.of(elements.datatype.committed()?);
+    elements.check()?;
+    Ok((elements.buffer.address(), elements.count, elements.datatype))
 }
 
 /// The operation of an accumulate, which MPI's own are.
@@ -78,20 +69,19 @@ fn arithmetic_both(datatype: &Type, target: &mut Target) -> Result<Option<Arc<Ty
     }))
 }
 
-/// The origin of an operation that doesn't read it: any arguments are right.
-fn origin<'a>(
+/// The origin of an operation, of which one that doesn't read it takes any.
+fn origin_of<'a>(
     op: longshore::Op,
-    (buffer, count, datatype): (Buffer, i64, Handle),
-    result: (&'a longshore::Type, *mut u8),
+    origin: Elements,
+    result: Parts<'a>,
     found: &'a mut Option<Arc<Type>>,
-) -> Result<(*const u8, i64, &'a longshore::Type)> {
+) -> Result<Parts<'a>> {
     if op == longshore::Op::NoOp {
-        return Ok((result.1, 0, result.0));
+        return Ok((result.0, 0, result.2));
     }
-    let datatype = find::<Type>(datatype)?;
-    let datatype = &**found.insert(arithmetic(&datatype)?.unwrap_or(datatype));
-    let side = Side::new(buffer, count, datatype)?;
-    Ok((side.buffer.address(), count, side.datatype))
+    let datatype = find::<Type>(origin.datatype)?;
+    let datatype = found.insert(arithmetic(&datatype)?.unwrap_or(datatype));
+    checked(origin.of(datatype))
 }
 
 macro_rules! run {
@@ -101,106 +91,61 @@ macro_rules! run {
     };
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
-pub fn put(
-    buffer: Buffer,
-    count: i64,
-    datatype: &Type,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
-    win: &Win,
-) -> Result<()> {
-    let target = Target::find(target_type)?;
-    let target = target.to_call()?;
-    let (from, count, own) = Side::new(buffer, count, datatype)?.parts();
+pub fn put(origin: Elements<&Type>, remote: Remote, win: &Win) -> Result<()> {
+    let Remote { rank, disp, count, datatype } = remote;
+    let target = Target::find(datatype)?;
+    let (target, (at, len, own)) = (target.to_call()?, checked(origin)?);
     if rank == PROC_NULL {
         return Ok(());
     }
-    Ok(run!(win, put(from, count, own, rank, disp, target_count, target))?)
+    Ok(run!(win, put(at, len, own, rank, disp, count, target))?)
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
-pub fn get(
-    buffer: Buffer,
-    count: i64,
-    datatype: &Type,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
-    win: &Win,
-) -> Result<()> {
-    let target = Target::find(target_type)?;
-    let target = target.to_call()?;
-    let (to, count, own) = Side::new(buffer, count, datatype)?.parts();
+pub fn get(result: Elements<&Type>, remote: Remote, win: &Win) -> Result<()> {
+    let Remote { rank, disp, count, datatype } = remote;
+    let target = Target::find(datatype)?;
+    let (target, (at, len, own)) = (target.to_call()?, checked(result)?);
     if rank == PROC_NULL {
         return Ok(());
     }
-    Ok(run!(win, get(to, count, own, rank, disp, target_count, target))?)
+    Ok(run!(win, get(at, len, own, rank, disp, count, target))?)
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
-pub fn accumulate(
-    buffer: Buffer,
-    count: i64,
-    datatype: &Type,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
-    op: &Op,
-    win: &Win,
-) -> Result<()> {
-    let op = of_count(own(op)?, target_count);
-    let mut target = Target::find(target_type)?;
-    let char = arithmetic_both(datatype, &mut target)?;
-    let (datatype, target) = (char.as_deref().unwrap_or(datatype), target.to_call()?);
-    let (from, count, own) = Side::new(buffer, count, datatype)?.parts();
+pub fn accumulate(origin: Elements<&Type>, remote: Remote, op: &Op, win: &Win) -> Result<()> {
+    let Remote { rank, disp, count, datatype } = remote;
+    let (op, mut target) = (of_count(own(op)?, count), Target::find(datatype)?);
+    let char = arithmetic_both(origin.datatype, &mut target)?;
+    let origin = origin.of(char.as_deref().unwrap_or(origin.datatype));
+    let (target, (at, len, own)) = (target.to_call()?, checked(origin)?);
     if rank == PROC_NULL {
         return Ok(());
     }
-    Ok(run!(win, accumulate(from, count, own, rank, disp, target_count, target, op))?)
+    Ok(run!(win, accumulate(at, len, own, rank, disp, count, target, op))?)
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
 pub fn get_accumulate(
-    buffer: Buffer,
-    count: i64,
-    datatype: Handle,
-    result: Buffer,
-    result_count: i64,
-    result_type: &Type,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
+    origin: Elements,
+    result: Elements<&Type>,
+    remote: Remote,
     op: &Op,
     win: &Win,
 ) -> Result<()> {
-    let op = of_count(own(op)?, target_count);
-    let mut target = Target::find(target_type)?;
-    let char = arithmetic_both(result_type, &mut target)?;
-    let (result_type, target) = (char.as_deref().unwrap_or(result_type), target.to_call()?);
-    let to = Side::new(result, result_count, result_type)?.parts();
+    let Remote { rank, disp, count, datatype } = remote;
+    let (op, mut target) = (of_count(own(op)?, count), Target::find(datatype)?);
+    let char = arithmetic_both(result.datatype, &mut target)?;
+    let result = result.of(char.as_deref().unwrap_or(result.datatype));
+    let (target, to) = (target.to_call()?, checked(result)?);
     let mut found = None;
-    let from = origin(op, (buffer, count, datatype), (to.2, to.0), &mut found)?;
+    let (at, len, own) = origin_of(op, origin, to, &mut found)?;
     if rank == PROC_NULL {
         return Ok(());
     }
-    Ok(run!(win, get_accumulate(from, to, rank, disp, target_count, target, op))?)
+    let from = (at.cast_const(), len, own);
+    Ok(run!(win, get_accumulate(from, to, rank, disp, count, target, op))?)
 }
 
-pub fn fetch_and_op(
-    buffer: Buffer,
-    result: Buffer,
-    datatype: &Type,
-    rank: c_int,
-    disp: i64,
-    op: &Op,
-    win: &Win,
-) -> Result<()> {
+pub fn fetch_and_op(fetch: Fetch<&Type>, op: &Op, win: &Win) -> Result<()> {
+    let Fetch { origin, result, datatype, rank, disp } = fetch;
     let (op, char) = (own(op)?, arithmetic(datatype)?);
     let datatype = char.as_deref().unwrap_or(datatype).committed()?;
     if rank == PROC_NULL {
@@ -210,33 +155,26 @@ pub fn fetch_and_op(
     let from = match op {
         longshore::Op::NoOp => result,
         _ => {
-            buffer.check(1, datatype)?;
-            buffer
+            origin.check(1, datatype)?;
+            origin
         }
     };
     let (from, to) = (from.address(), result.address());
     Ok(run!(win, fetch_and_op(from, to, datatype, rank, disp, op))?)
 }
 
-pub fn compare_and_swap(
-    buffer: Buffer,
-    compare: Buffer,
-    result: Buffer,
-    datatype: &Type,
-    rank: c_int,
-    disp: i64,
-    win: &Win,
-) -> Result<()> {
+pub fn compare_and_swap(swap: Swap<&Type>, win: &Win) -> Result<()> {
+    let Swap { origin, compare, result, datatype, rank, disp } = swap;
     let char = arithmetic(datatype)?;
     let datatype = char.as_deref().unwrap_or(datatype).committed()?;
     if rank == PROC_NULL {
         return Ok(());
     }
-    for memory in [buffer, compare, result] {
+    for memory in [origin, compare, result] {
         memory.check(1, datatype)?;
     }
-    let (new, old) = (buffer.address(), compare.address());
-    Ok(run!(win, compare_and_swap(new, old, result.address(), datatype, rank, disp))?)
+    let [new, old, to] = [origin, compare, result].map(Buffer::address);
+    Ok(run!(win, compare_and_swap(new, old, to, datatype, rank, disp))?)
 }
 
 /// A handle of the request of an operation.
@@ -249,93 +187,55 @@ fn nothing() -> Result<Handle> {
     request::ended()
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
-pub fn rput(
-    buffer: Buffer,
-    count: i64,
-    datatype: &Type,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
-    win: &Win,
-) -> Result<Handle> {
-    let target = Target::find(target_type)?;
-    let target = target.to_call()?;
-    let (from, count, own) = Side::new(buffer, count, datatype)?.parts();
+pub fn rput(origin: Elements<&Type>, remote: Remote, win: &Win) -> Result<Handle> {
+    let Remote { rank, disp, count, datatype } = remote;
+    let target = Target::find(datatype)?;
+    let (target, (at, len, own)) = (target.to_call()?, checked(origin)?);
     if rank == PROC_NULL {
         return nothing();
     }
-    requested(run!(win, rput(from, count, own, rank, disp, target_count, target))?)
+    requested(run!(win, rput(at, len, own, rank, disp, count, target))?)
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
-pub fn rget(
-    buffer: Buffer,
-    count: i64,
-    datatype: &Type,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
-    win: &Win,
-) -> Result<Handle> {
-    let target = Target::find(target_type)?;
-    let target = target.to_call()?;
-    let (to, count, own) = Side::new(buffer, count, datatype)?.parts();
+pub fn rget(result: Elements<&Type>, remote: Remote, win: &Win) -> Result<Handle> {
+    let Remote { rank, disp, count, datatype } = remote;
+    let target = Target::find(datatype)?;
+    let (target, (at, len, own)) = (target.to_call()?, checked(result)?);
     if rank == PROC_NULL {
         return nothing();
     }
-    requested(run!(win, rget(to, count, own, rank, disp, target_count, target))?)
+    requested(run!(win, rget(at, len, own, rank, disp, count, target))?)
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
-pub fn raccumulate(
-    buffer: Buffer,
-    count: i64,
-    datatype: &Type,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
-    op: &Op,
-    win: &Win,
-) -> Result<Handle> {
-    let op = of_count(own(op)?, target_count);
-    let mut target = Target::find(target_type)?;
-    let char = arithmetic_both(datatype, &mut target)?;
-    let (datatype, target) = (char.as_deref().unwrap_or(datatype), target.to_call()?);
-    let (from, count, own) = Side::new(buffer, count, datatype)?.parts();
+pub fn raccumulate(origin: Elements<&Type>, remote: Remote, op: &Op, win: &Win) -> Result<Handle> {
+    let Remote { rank, disp, count, datatype } = remote;
+    let (op, mut target) = (of_count(own(op)?, count), Target::find(datatype)?);
+    let char = arithmetic_both(origin.datatype, &mut target)?;
+    let origin = origin.of(char.as_deref().unwrap_or(origin.datatype));
+    let (target, (at, len, own)) = (target.to_call()?, checked(origin)?);
     if rank == PROC_NULL {
         return nothing();
     }
-    requested(run!(win, raccumulate(from, count, own, rank, disp, target_count, target, op))?)
+    requested(run!(win, raccumulate(at, len, own, rank, disp, count, target, op))?)
 }
 
-#[allow(clippy::too_many_arguments)] // MPI's
 pub fn rget_accumulate(
-    buffer: Buffer,
-    count: i64,
-    datatype: Handle,
-    result: Buffer,
-    result_count: i64,
-    result_type: &Type,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
+    origin: Elements,
+    result: Elements<&Type>,
+    remote: Remote,
     op: &Op,
     win: &Win,
 ) -> Result<Handle> {
-    let op = of_count(own(op)?, target_count);
-    let mut target = Target::find(target_type)?;
-    let char = arithmetic_both(result_type, &mut target)?;
-    let (result_type, target) = (char.as_deref().unwrap_or(result_type), target.to_call()?);
-    let to = Side::new(result, result_count, result_type)?.parts();
+    let Remote { rank, disp, count, datatype } = remote;
+    let (op, mut target) = (of_count(own(op)?, count), Target::find(datatype)?);
+    let char = arithmetic_both(result.datatype, &mut target)?;
+    let result = result.of(char.as_deref().unwrap_or(result.datatype));
+    let (target, to) = (target.to_call()?, checked(result)?);
     let mut found = None;
-    let from = origin(op, (buffer, count, datatype), (to.2, to.0), &mut found)?;
+    let (at, len, own) = origin_of(op, origin, to, &mut found)?;
     if rank == PROC_NULL {
         return nothing();
     }
-    requested(run!(win, rget_accumulate(from, to, rank, disp, target_count, target, op))?)
+    let from = (at.cast_const(), len, own);
+    requested(run!(win, rget_accumulate(from, to, rank, disp, count, target, op))?)
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use crate::constant::constants;
 use crate::function::{Function, Parameter, Way, functions};
+use crate::group::Group;
 use crate::kind::Width;
 
 /// The Rust code of all exports and constants. It is compiled in a module of longshore-abi, whose
@@ -57,8 +58,7 @@ fn export(out: &mut String, function: &Function, width: Width) {
     let c_name = function.c_name(width);
     let inner = c_name.to_lowercase();
     let lower = function.name().to_lowercase();
-    let arguments: Vec<String> = function.parameters().iter().map(Parameter::quick).collect();
-    let arguments = arguments.join(", ");
+    let arguments = quick_arguments(function);
     // Each function leaves to the next one what it can't do.
     let mut last = format!("unsafe fn {inner}");
     if function.has("quick") {
@@ -102,8 +102,8 @@ fn export(out: &mut String, function: &Function, width: Width) {
 fn body(out: &mut String, function: &Function, width: Width) {
     let place = format!("crate::{}::{}", function.path(), function.name().to_lowercase());
     if function.result().is_some() {
-        let arguments: Vec<String> = function.parameters().iter().map(Parameter::quick).collect();
-        put(out, format_args!("    unsafe {{ {place}({}) }}\n", arguments.join(", ")));
+        let arguments = quick_arguments(function);
+        put(out, format_args!("    unsafe {{ {place}({arguments}) }}\n"));
         return;
     }
     let name = function.c_name(width);
@@ -149,8 +149,7 @@ fn body(out: &mut String, function: &Function, width: Width) {
     if function.has("width") {
         arguments.push(format!("arg::Width::{width:?}"));
     }
-    let passed = function.parameters().iter();
-    arguments.extend(passed.filter_map(|parameter| parameter.passed(width)));
+    arguments.extend(function.groups().iter().filter_map(|group| group.passed(width)));
     let results: Vec<&Parameter> =
         function.parameters().iter().filter(|parameter| parameter.is_returned()).collect();
     let bound: Vec<String> = (0..results.len()).map(|at| format!("r{at}")).collect();
@@ -173,6 +172,12 @@ fn body(out: &mut String, function: &Function, width: Width) {
         put(out, format_args!("        arg::put({name}_at, {name});\n"));
     }
     put(out, format_args!("        Ok(())\n    }})\n"));
+}
+
+/// The arguments of a function that checks its arguments itself.
+fn quick_arguments(function: &Function) -> String {
+    let arguments: Vec<String> = function.groups().iter().map(Group::quick).collect();
+    arguments.join(", ")
 }
 
 /// What a call that fails does: the handles that it would have returned become null, so that a
@@ -222,6 +227,44 @@ fn raiser(function: &Function) -> String {
         }
     }
     "Raiser::Own".to_owned()
+}
+
+impl Group<'_> {
+    /// The argument that is passed on.
+    fn passed(&self, width: Width) -> Option<String> {
+        match self {
+            Group::One(parameter) => parameter.passed(width),
+            Group::Several(name, fields) => {
+                let fields = fields.iter().filter_map(|(field, parameter)| {
+                    Some(format!("{field}: {}", parameter.passed(width)?))
+                });
+                Some(value(name, fields))
+            }
+        }
+    }
+
+    /// The argument of a function that checks its arguments itself.
+    fn quick(&self) -> String {
+        match self {
+            Group::One(parameter) => parameter.quick(),
+            Group::Several(name, fields) => {
+                let fields = fields.iter().map(|(field, parameter)| {
+                    let argument = parameter.quick();
+                    match parameter.kind().name() {
+                        "buf" => format!("{field}: arg::Buffer::new({argument})"),
+                        _ => format!("{field}: {argument}"),
+                    }
+                });
+                value(name, fields)
+            }
+        }
+    }
+}
+
+/// The expression of a struct's value.
+fn value(name: &str, fields: impl Iterator<Item = String>) -> String {
+    let fields: Vec<String> = fields.collect();
+    format!("crate::edge::elements::{name} {{ {} }}", fields.join(", "))
 }
 
 impl Parameter {

@@ -13,6 +13,7 @@
 mod constant;
 mod exports;
 mod function;
+mod group;
 mod header;
 mod kind;
 

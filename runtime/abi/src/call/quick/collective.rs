@@ -1,14 +1,14 @@
 //! The quick ways of collective calls that wait, within one group, on data apart from the result or
 //! in place.
-#![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use longshore::{Communicator, Destination, IN_PLACE, Op, Origin, Type};
 
 use crate::call::quick::{coded, lasting};
 use crate::communicator::Comm;
 use crate::edge::arg::Buffer;
+use crate::edge::elements::{Elements, Reduction};
 use crate::edge::fault::Raiser;
 use crate::edge::handle::Handle;
 use crate::operation::predefined;
@@ -21,13 +21,13 @@ fn group(comm: Handle) -> Option<&'static Communicator> {
     inner.remote_group().is_none().then_some(inner)
 }
 
-/// The bytes of a block's elements, if those of a type leave no gaps between them.
+/// The bytes of a block's elements, if those of its type leave no gaps between them.
 #[inline]
-fn bytes(count: i64, datatype: &Type) -> Option<usize> {
-    let bounds = datatype.bounds();
+fn bytes(block: Elements<&Type>) -> Option<usize> {
+    let bounds = block.datatype.bounds();
     let is_dense = bounds.lb == 0 && bounds.size == bounds.extent();
-    let bytes = bounds.size.checked_mul(count).and_then(|bytes| usize::try_from(bytes).ok());
-    bytes.filter(|bytes| is_dense && *bytes > 0)
+    let bytes = bounds.size.checked_mul(block.count);
+    bytes.and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| is_dense && *bytes > 0)
 }
 
 /// Whether two pieces of memory have no byte in common.
@@ -37,26 +37,26 @@ fn are_apart(one: (Buffer, usize), other: (Buffer, usize)) -> bool {
     one.abs_diff(other) >= if one < other { len } else { other_len }
 }
 
-/// Elements of one type: their memory, their count, and the type.
-type Elements = (Buffer, i64, &'static Type);
-
 /// The data and the room of a call, if they are apart or the data are in place.
 #[inline]
-fn sides(data: Elements, room: Elements) -> Option<(Origin<'static>, Destination<'static>)> {
-    let room_bytes = bytes(room.1, room.2)?;
-    let place = destination(room)?;
-    if data.0.is_in_place() {
+fn sides(
+    data: Elements<&'static Type>,
+    room: Elements<&'static Type>,
+) -> Option<(Origin<'static>, Destination<'static>)> {
+    let room_bytes = bytes(room)?;
+    let place = room.destination().ok()?;
+    if data.buffer.is_in_place() {
         return Some((IN_PLACE.into(), place));
     }
-    let data_bytes = bytes(data.1, data.2)?;
-    are_apart((data.0, data_bytes), (room.0, room_bytes)).then_some(())?;
-    Some((origin(data)?, place))
+    are_apart((data.buffer, bytes(data)?), (room.buffer, room_bytes)).then_some(())?;
+    Some((data.origin().ok()?, place))
 }
 
-/// The elements of a block of each rank.
+/// A block of these elements for each rank.
 #[inline]
-fn of_each(own: &Communicator, count: i64) -> Option<i64> {
-    count.checked_mul(own.size().into())
+fn of_each<T>(own: &Communicator, block: Elements<T>) -> Option<Elements<T>> {
+    let count = block.count.checked_mul(own.size().into())?;
+    Some(Elements { count, ..block })
 }
 
 /// The data and the room of a call that takes a block of each rank. Data in place are of the room's
@@ -64,71 +64,35 @@ fn of_each(own: &Communicator, count: i64) -> Option<i64> {
 #[inline]
 fn sides_of_each(
     own: &Communicator,
-    (data, count, datatype): (Buffer, i64, Handle),
-    (room, block, room_type): (Buffer, i64, Handle),
+    data: Elements,
+    block: Elements,
 ) -> Option<(Origin<'static>, Destination<'static>)> {
-    let taken = lasting(room_type)?;
-    let given = if data.is_in_place() { taken } else { lasting(datatype)? };
-    sides((data, count, given), (room, of_each(own, block)?, taken))
+    let block = lasting(block)?;
+    let data = match data.buffer.is_in_place() {
+        true => data.of(block.datatype),
+        false => lasting(data)?,
+    };
+    sides(data, of_each(own, block)?)
 }
 
+/// The operands of a reduction of MPI's own operations.
 #[inline]
-fn origin((data, count, datatype): Elements) -> Option<Origin<'static>> {
-    data.origin(count, datatype).ok()
+fn operands(reduction: Reduction, op: Handle) -> Option<([Elements<&'static Type>; 2], Op)> {
+    let room = lasting(reduction.room())?;
+    let (data, op) = (reduction.data().of(room.datatype), predefined(op)?);
+    (!is_counted(reduction.datatype)).then_some(([data, room], op))
 }
 
-#[inline]
-fn destination((room, count, datatype): Elements) -> Option<Destination<'static>> {
-    room.destination(count, datatype).ok()
-}
-
-/// The operands of a reduction, and its operation.
-struct Operands {
-    of: &'static Type,
-    op: Op,
-}
-
-impl Operands {
-    #[inline]
-    fn new(datatype: Handle, op: Handle) -> Option<Operands> {
-        let (of, op) = (lasting(datatype)?, predefined(op)?);
-        (!is_counted(datatype)).then_some(Operands { of, op })
-    }
-}
-
-/// # Safety
-/// The program's promises of MPI_Bcast.
-pub unsafe fn bcast(
-    buffer: *mut c_void,
-    count: i64,
-    datatype: Handle,
-    root: c_int,
-    comm: Handle,
-) -> Option<c_int> {
-    let (own, datatype) = (group(comm)?, lasting(datatype)?);
-    // SAFETY: the caller's promise.
-    let data = destination((unsafe { Buffer::new(buffer) }, count, datatype))?;
+pub fn bcast(data: Elements, root: c_int, comm: Handle) -> Option<c_int> {
+    let (own, data) = (group(comm)?, lasting(data)?.destination().ok()?);
     coded("MPI_Bcast", Raiser::Comm(comm), own.bcast(data, root))
 }
 
-/// # Safety
-/// The program's promises of MPI_Reduce.
-#[allow(clippy::too_many_arguments)] // MPI's
-pub unsafe fn reduce(
-    data: *const c_void,
-    room: *mut c_void,
-    count: i64,
-    datatype: Handle,
-    op: Handle,
-    root: c_int,
-    comm: Handle,
-) -> Option<c_int> {
-    let (own, Operands { of, op }) = (group(comm)?, Operands::new(datatype, op)?);
-    // SAFETY: the caller's promise.
-    let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
+pub fn reduce(reduction: Reduction, op: Handle, root: c_int, comm: Handle) -> Option<c_int> {
+    let (own, ([data, room], op)) = (group(comm)?, operands(reduction, op)?);
     let (data, room) = match own.rank() == root {
-        true => sides((data, count, of), (room, count, of))?,
-        false => (origin((data, count, of))?, IN_PLACE.into()),
+        true => sides(data, room)?,
+        false => (data.origin().ok()?, IN_PLACE.into()),
     };
     coded("MPI_Reduce", Raiser::Comm(comm), own.reduce(data, room, op, root))
 }
@@ -136,21 +100,10 @@ pub unsafe fn reduce(
 macro_rules! combining {
     ($($name:ident $text:literal $(unless $is_unusual:expr)?;)*) => {
         $(
-            /// # Safety
-            /// The program's promises of the call.
-            pub unsafe fn $name(
-                data: *const c_void,
-                room: *mut c_void,
-                count: i64,
-                datatype: Handle,
-                op: Handle,
-                comm: Handle,
-            ) -> Option<c_int> {
-                let (own, Operands { of, op }) = (group(comm)?, Operands::new(datatype, op)?);
+            pub fn $name(reduction: Reduction, op: Handle, comm: Handle) -> Option<c_int> {
+                let (own, ([data, room], op)) = (group(comm)?, operands(reduction, op)?);
                 $(if $is_unusual(own) { return None; })?
-                // SAFETY: the caller's promise.
-                let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
-                let (data, room) = sides((data, count, of), (room, count, of))?;
+                let (data, room) = sides(data, room)?;
                 coded($text, Raiser::Comm(comm), own.$name(data, room, op))
             }
         )*
@@ -164,112 +117,48 @@ combining! {
     exscan "MPI_Exscan" unless |own: &Communicator| own.rank() == 0;
 }
 
-/// # Safety
-/// The program's promises of MPI_Reduce_scatter_block.
-pub unsafe fn reduce_scatter_block(
-    data: *const c_void,
-    room: *mut c_void,
-    count: i64,
-    datatype: Handle,
-    op: Handle,
-    comm: Handle,
-) -> Option<c_int> {
-    let (own, Operands { of, op }) = (group(comm)?, Operands::new(datatype, op)?);
-    // SAFETY: the caller's promise.
-    let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
-    let all = of_each(own, count)?;
-    let taken = if data.is_in_place() { all } else { count };
-    let (data, room) = sides((data, all, of), (room, taken, of))?;
+pub fn reduce_scatter_block(reduction: Reduction, op: Handle, comm: Handle) -> Option<c_int> {
+    let (own, ([data, room], op)) = (group(comm)?, operands(reduction, op)?);
+    let data = of_each(own, data)?;
+    let room = match data.buffer.is_in_place() {
+        true => of_each(own, room)?,
+        false => room,
+    };
+    let (data, room) = sides(data, room)?;
     let made = own.reduce_scatter_block(data, room, op);
     coded("MPI_Reduce_scatter_block", Raiser::Comm(comm), made)
 }
 
-/// # Safety
-/// The program's promises of MPI_Gather.
-#[allow(clippy::too_many_arguments)] // MPI's
-pub unsafe fn gather(
-    data: *const c_void,
-    count: i64,
-    datatype: Handle,
-    room: *mut c_void,
-    room_count: i64,
-    room_type: Handle,
-    root: c_int,
-    comm: Handle,
-) -> Option<c_int> {
+pub fn gather(data: Elements, block: Elements, root: c_int, comm: Handle) -> Option<c_int> {
     let own = group(comm)?;
-    // SAFETY: the caller's promise.
-    let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
     let (data, room) = match own.rank() == root {
-        true => sides_of_each(own, (data, count, datatype), (room, room_count, room_type))?,
-        false => (origin((data, count, lasting(datatype)?))?, IN_PLACE.into()),
+        true => sides_of_each(own, data, block)?,
+        false => (lasting(data)?.origin().ok()?, IN_PLACE.into()),
     };
     coded("MPI_Gather", Raiser::Comm(comm), own.gather(data, room, root))
 }
 
-/// # Safety
-/// The program's promises of MPI_Scatter.
-#[allow(clippy::too_many_arguments)] // MPI's
-pub unsafe fn scatter(
-    data: *const c_void,
-    count: i64,
-    datatype: Handle,
-    room: *mut c_void,
-    room_count: i64,
-    room_type: Handle,
-    root: c_int,
-    comm: Handle,
-) -> Option<c_int> {
+pub fn scatter(block: Elements, room: Elements, root: c_int, comm: Handle) -> Option<c_int> {
     let own = group(comm)?;
-    // SAFETY: the caller's promise.
-    let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
-    if room.is_in_place() {
+    if room.buffer.is_in_place() {
         return None;
     }
-    let room = (room, room_count, lasting(room_type)?);
+    let room = lasting(room)?;
     let (data, room) = match own.rank() == root {
-        true => sides((data, of_each(own, count)?, lasting(datatype)?), room)?,
-        false => (IN_PLACE.into(), destination(room)?),
+        true => sides(of_each(own, lasting(block)?)?, room)?,
+        false => (IN_PLACE.into(), room.destination().ok()?),
     };
     coded("MPI_Scatter", Raiser::Comm(comm), own.scatter(data, room, root))
 }
 
-/// # Safety
-/// The program's promises of MPI_Allgather.
-#[allow(clippy::too_many_arguments)] // MPI's
-pub unsafe fn allgather(
-    data: *const c_void,
-    count: i64,
-    datatype: Handle,
-    room: *mut c_void,
-    room_count: i64,
-    room_type: Handle,
-    comm: Handle,
-) -> Option<c_int> {
+pub fn allgather(data: Elements, block: Elements, comm: Handle) -> Option<c_int> {
     let own = group(comm)?;
-    // SAFETY: the caller's promise.
-    let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
-    let room = (room, room_count, room_type);
-    let (data, room) = sides_of_each(own, (data, count, datatype), room)?;
+    let (data, room) = sides_of_each(own, data, block)?;
     coded("MPI_Allgather", Raiser::Comm(comm), own.allgather_into(data, room))
 }
 
-/// # Safety
-/// The program's promises of MPI_Alltoall.
-#[allow(clippy::too_many_arguments)] // MPI's
-pub unsafe fn alltoall(
-    data: *const c_void,
-    count: i64,
-    datatype: Handle,
-    room: *mut c_void,
-    room_count: i64,
-    room_type: Handle,
-    comm: Handle,
-) -> Option<c_int> {
+pub fn alltoall(data: Elements, block: Elements, comm: Handle) -> Option<c_int> {
     let own = group(comm)?;
-    // SAFETY: the caller's promise.
-    let [data, room] = unsafe { [Buffer::new(data), Buffer::new(room)] };
-    let (data, room) = ((data, of_each(own, count)?, datatype), (room, room_count, room_type));
-    let (data, room) = sides_of_each(own, data, room)?;
+    let (data, room) = sides_of_each(own, of_each(own, data)?, block)?;
     coded("MPI_Alltoall", Raiser::Comm(comm), own.alltoall(data, room))
 }

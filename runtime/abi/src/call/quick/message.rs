@@ -1,42 +1,30 @@
 //! The quick ways of sends and receives that wait, and of sends that are complete at once.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use crate::call::quick::{coded, failed, lasting};
 use crate::call::raise;
 use crate::communicator::Comm;
-use crate::edge::arg::{self, Buffer, Room};
+use crate::edge::arg::{self, Room};
 use crate::edge::constants::REQUEST_NULL;
+use crate::edge::elements::Elements;
 use crate::edge::fault::Raiser;
 use crate::edge::handle::Handle;
 use crate::edge::status::Status;
 use crate::message::p2p;
 use crate::request;
 
-/// # Safety
-/// The program's promises of MPI_Send.
-pub unsafe fn send(
-    data: *const c_void,
-    count: i64,
-    datatype: Handle,
-    dest: c_int,
-    tag: c_int,
-    comm: Handle,
-) -> Option<c_int> {
-    let (own, datatype) = (Comm::borrow(comm)?, lasting(datatype)?);
-    // SAFETY: the caller's promise.
-    let data = unsafe { Buffer::new(data) }.origin(count, datatype).ok()?;
+pub fn send(data: Elements, dest: c_int, tag: c_int, comm: Handle) -> Option<c_int> {
+    let own = Comm::borrow(comm)?;
+    let data = lasting(data)?.origin().ok()?;
     coded("MPI_Send", Raiser::Comm(comm), own.inner().send(data, dest, tag))
 }
 
 /// # Safety
 /// The program's promises of MPI_Isend.
-#[allow(clippy::too_many_arguments)] // MPI's
 pub unsafe fn isend(
-    data: *const c_void,
-    count: i64,
-    datatype: Handle,
+    data: Elements,
     dest: c_int,
     tag: c_int,
     comm: Handle,
@@ -45,9 +33,8 @@ pub unsafe fn isend(
     if request.is_null() {
         return None;
     }
-    let (own, datatype) = (Comm::borrow(comm)?, lasting(datatype)?);
-    // SAFETY: the caller's promise.
-    let data = unsafe { Buffer::new(data) }.origin(count, datatype).ok()?;
+    let own = Comm::borrow(comm)?;
+    let data = lasting(data)?.origin().ok()?;
     let (made, code) = match own.inner().isend_at_once(data, dest, tag) {
         // It isn't complete at once, and hasn't begun.
         Ok(false) => return None,
@@ -64,21 +51,17 @@ pub unsafe fn isend(
 
 /// # Safety
 /// The program's promises of MPI_Recv.
-#[allow(clippy::too_many_arguments)] // MPI's
 pub unsafe fn recv(
-    room: *mut c_void,
-    count: i64,
-    datatype: Handle,
+    room: Elements,
     source: c_int,
     tag: c_int,
     comm: Handle,
     status: *mut Status,
 ) -> Option<c_int> {
-    let (own, datatype) = (Comm::borrow(comm)?, lasting(datatype)?);
+    let (own, room) = (Comm::borrow(comm)?, lasting(room)?);
     // SAFETY: the caller's promise.
-    let (room, status) = unsafe { (Buffer::new(room), Room::new(status)) };
-    let room = room.destination(count, datatype).ok()?;
-    let received = p2p::received((room, count, datatype), source, tag, own);
+    let status = unsafe { Room::new(status) };
+    let received = p2p::received(room.destination().ok()?, room, (source, tag), own);
     let received = received.map(|received| received.put(status.get(0)));
     coded("MPI_Recv", Raiser::Comm(comm), received)
 }
@@ -87,27 +70,25 @@ pub unsafe fn recv(
 /// The program's promises of MPI_Sendrecv.
 #[allow(clippy::too_many_arguments)] // MPI's
 pub unsafe fn sendrecv(
-    data: *const c_void,
-    count: i64,
-    datatype: Handle,
+    data: Elements,
     dest: c_int,
     tag: c_int,
-    room: *mut c_void,
-    room_count: i64,
-    room_type: Handle,
+    room: Elements,
     source: c_int,
     room_tag: c_int,
     comm: Handle,
     status: *mut Status,
 ) -> Option<c_int> {
-    let (own, sent_type) = (Comm::borrow(comm)?, lasting(datatype)?);
-    let taken_type = if room_type == datatype { sent_type } else { lasting(room_type)? };
+    let (own, sent) = (Comm::borrow(comm)?, lasting(data)?);
+    let room = match room.datatype == data.datatype {
+        true => room.of(sent.datatype),
+        false => lasting(room)?,
+    };
     // SAFETY: the caller's promise.
-    let (data, room, status) = unsafe { (Buffer::new(data), Buffer::new(room), Room::new(status)) };
-    let data = data.origin(count, sent_type).ok()?;
-    let room = room.destination(room_count, taken_type).ok()?;
-    let (sent, place) = ((data, dest, tag), (room, room_count, taken_type));
-    let received = p2p::exchanged(sent, place, source, room_tag, own);
+    let status = unsafe { Room::new(status) };
+    let (sent, place) = (sent.origin().ok()?, room.destination().ok()?);
+    let (sent, place) = ((sent, dest, tag), (place, source, room_tag));
+    let received = p2p::exchanged(sent, place, room, own);
     let received = received.map(|received| received.put(status.get(0)));
     coded("MPI_Sendrecv", Raiser::Comm(comm), received)
 }

@@ -16,31 +16,32 @@ mod collective;
 mod message;
 mod window;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use longshore::Type;
 
 use crate::call::raise;
 use crate::datatype::compiled;
+use crate::edge::arg::Buffer;
+use crate::edge::elements::Elements;
 use crate::edge::fault::Raiser;
-use crate::edge::handle::Handle;
 use crate::edge::state;
 
 pub use collective::*;
 pub use message::*;
 pub use window::*;
 
-/// Whether an address is that of memory: neither null nor MPI_IN_PLACE.
+/// Whether a buffer is memory: neither null nor MPI_IN_PLACE.
 #[inline(always)]
-pub fn is_memory(address: *const c_void) -> bool {
-    address.addr() > 1
+pub fn is_memory(buffer: Buffer) -> bool {
+    buffer.address().addr() > 1
 }
 
-/// The type of a handle, unless another thread may free that during a call that waits.
+/// Elements, unless another thread may free their type during a call that waits.
 #[inline]
-fn lasting(handle: Handle) -> Option<&'static Type> {
-    match handle.is_predefined() || !state::is_threaded() {
-        true => compiled(handle),
+fn lasting(elements: Elements) -> Option<Elements<&'static Type>> {
+    match elements.datatype.is_predefined() || !state::is_threaded() {
+        true => Some(elements.of(compiled(elements.datatype)?)),
         false => None,
     }
 }

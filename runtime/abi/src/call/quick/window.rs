@@ -6,13 +6,15 @@
 //! The functions with an [`attempt`](crate::call::attempt) make the rest of the call.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use longshore::{Assert, LockType, Op, Raw, Result, TargetType, Type};
 
 use crate::call::quick::{coded, is_memory};
 use crate::communicator::group::Group;
 use crate::datatype::compiled;
+use crate::edge::arg::Buffer;
+use crate::edge::elements::{Elements, Fetch, Remote, Swap};
 use crate::edge::fault::Raiser;
 use crate::edge::handle::{Handle, borrow_object};
 use crate::operation::predefined;
@@ -25,15 +27,29 @@ pub fn calls(win: Handle) -> Option<Raw<'static>> {
     Some(borrow_object::<Win>(win)?.alone()?.raw())
 }
 
-/// The compiled types of both sides, which mostly are one. `find` finds that of a handle.
+/// A side of this rank, with the compiled type, and the compiled type of the target, which mostly
+/// is the same. `find` finds that of a handle.
 #[inline(always)]
 pub fn both(
     find: impl Fn(Handle) -> Option<&'static Type>,
-    datatype: Handle,
-    target_type: Handle,
-) -> Option<(&'static Type, &'static Type)> {
-    let own = find(datatype)?;
-    Some((own, if target_type == datatype { own } else { find(target_type)? }))
+    side: Elements,
+    remote: Remote,
+) -> Option<(Elements<&'static Type>, &'static Type)> {
+    let own = find(side.datatype)?;
+    let target = if remote.datatype == side.datatype { own } else { find(remote.datatype)? };
+    Some((side.of(own), target))
+}
+
+/// Elements that an operation reads.
+#[inline(always)]
+pub fn read(from: Elements<&Type>) -> (*const u8, i64, &Type) {
+    (from.buffer.address(), from.count, from.datatype)
+}
+
+/// Elements that an operation writes.
+#[inline(always)]
+pub fn written(to: Elements<&Type>) -> (*mut u8, i64, &Type) {
+    (to.buffer.address(), to.count, to.datatype)
 }
 
 /// The code of a call that was made.
@@ -44,171 +60,109 @@ fn code(call: &'static str, win: Handle, outcome: Result<()>) -> Option<c_int> {
 
 /// Whether memory and rank are those of a usual operation.
 #[inline(always)]
-fn is_usual(memory: *const c_void, rank: c_int) -> bool {
+fn is_usual(memory: Buffer, rank: c_int) -> bool {
     is_memory(memory) && rank >= 0
 }
 
-/// # Safety
-/// The program's promises of MPI_Put.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)] // MPI's
-pub unsafe fn put(
-    origin: *const c_void,
-    count: i64,
-    datatype: Handle,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
-    win: Handle,
-) -> Option<c_int> {
-    let ((own, target), calls) = (both(compiled, datatype, target_type)?, calls(win)?);
-    if !is_usual(origin, rank) {
+pub fn put(origin: Elements, remote: Remote, win: Handle) -> Option<c_int> {
+    let ((from, target), calls) = (both(compiled, origin, remote)?, calls(win)?);
+    let Remote { rank, disp, count, .. } = remote;
+    if !is_usual(origin.buffer, rank) {
         return None;
     }
-    // SAFETY: the caller's promise.
-    let put = unsafe { calls.put(origin.cast(), count, own, rank, disp, target_count, target) };
+    let (at, own) = (from.buffer.address(), from.datatype);
+    // SAFETY: the promise of `Buffer::new`.
+    let put = unsafe { calls.put(at, from.count, own, rank, disp, count, target) };
     code("MPI_Put", win, put)
 }
 
-/// # Safety
-/// The program's promises of MPI_Get.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)] // MPI's
-pub unsafe fn get(
-    result: *mut c_void,
-    count: i64,
-    datatype: Handle,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
-    win: Handle,
-) -> Option<c_int> {
-    let ((own, target), calls) = (both(compiled, datatype, target_type)?, calls(win)?);
-    if !is_usual(result, rank) {
+pub fn get(result: Elements, remote: Remote, win: Handle) -> Option<c_int> {
+    let ((to, target), calls) = (both(compiled, result, remote)?, calls(win)?);
+    let Remote { rank, disp, count, .. } = remote;
+    if !is_usual(result.buffer, rank) {
         return None;
     }
-    // SAFETY: the caller's promise.
-    let got = unsafe { calls.get(result.cast(), count, own, rank, disp, target_count, target) };
+    let (at, own) = (to.buffer.address(), to.datatype);
+    // SAFETY: the promise of `Buffer::new`.
+    let got = unsafe { calls.get(at, to.count, own, rank, disp, count, target) };
     code("MPI_Get", win, got)
 }
 
-/// # Safety
-/// The program's promises of MPI_Accumulate.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)] // MPI's
-pub unsafe fn accumulate(
-    origin: *const c_void,
-    count: i64,
-    datatype: Handle,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
-    op: Handle,
-    win: Handle,
-) -> Option<c_int> {
-    let ((own, target), calls) = (both(compiled, datatype, target_type)?, calls(win)?);
-    if !is_usual(origin, rank) || target_count == 0 || is_counted(datatype) {
+pub fn accumulate(origin: Elements, remote: Remote, op: Handle, win: Handle) -> Option<c_int> {
+    let ((from, target), calls) = (both(compiled, origin, remote)?, calls(win)?);
+    let Remote { rank, disp, count, .. } = remote;
+    if !is_usual(origin.buffer, rank) || count == 0 || is_counted(origin.datatype) {
         return None;
     }
-    let (op, from) = (predefined(op)?, (origin.cast(), count, own));
-    // SAFETY: the caller's promise.
-    let described = unsafe {
-        calls.accumulating(from, rank, disp, (target_count, TargetType::Own(target)), op)
-    };
+    let (op, there) = (predefined(op)?, (count, TargetType::Own(target)));
+    // SAFETY: the promise of `Buffer::new`.
+    let described = unsafe { calls.accumulating(read(from), rank, disp, there, op) };
     code("MPI_Accumulate", win, described.rest())
 }
 
-/// # Safety
-/// The program's promises of MPI_Get_accumulate.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)] // MPI's
-pub unsafe fn get_accumulate(
-    origin: *const c_void,
-    count: i64,
-    datatype: Handle,
-    result: *mut c_void,
-    result_count: i64,
-    result_type: Handle,
-    rank: c_int,
-    disp: i64,
-    target_count: i64,
-    target_type: Handle,
+pub fn get_accumulate(
+    origin: Elements,
+    result: Elements,
+    remote: Remote,
     op: Handle,
     win: Handle,
 ) -> Option<c_int> {
-    let ((own, target), calls) = (both(compiled, result_type, target_type)?, calls(win)?);
-    if !is_usual(result, rank) || target_count == 0 || is_counted(result_type) {
+    let ((to, target), calls) = (both(compiled, result, remote)?, calls(win)?);
+    let Remote { rank, disp, count, .. } = remote;
+    if !is_usual(result.buffer, rank) || count == 0 || is_counted(result.datatype) {
         return None;
     }
-    let to = (result.cast::<u8>(), result_count, own);
     let op = predefined(op)?;
     // An atomic get ignores its origin.
     let from = match op {
-        Op::NoOp => (to.0.cast_const(), 0, own),
-        _ if !is_memory(origin) || is_counted(datatype) => return None,
-        _ if datatype == result_type => (origin.cast(), count, own),
-        _ => (origin.cast(), count, compiled(datatype)?),
+        Op::NoOp => Elements { count: 0, ..to },
+        _ if !is_memory(origin.buffer) || is_counted(origin.datatype) => return None,
+        _ if origin.datatype == result.datatype => origin.of(to.datatype),
+        _ => origin.of(compiled(origin.datatype)?),
     };
-    let there = (target_count, TargetType::Own(target));
-    // SAFETY: the caller's promise.
-    let described = unsafe { calls.get_accumulating(from, to, rank, disp, there, op) };
+    let there = (count, TargetType::Own(target));
+    // SAFETY: the promise of `Buffer::new`.
+    let described =
+        unsafe { calls.get_accumulating(read(from), written(to), rank, disp, there, op) };
     code("MPI_Get_accumulate", win, described.rest())
 }
 
-/// # Safety
-/// The program's promises of MPI_Fetch_and_op.
 #[inline(always)]
-pub unsafe fn fetch_and_op(
-    origin: *const c_void,
-    result: *mut c_void,
-    datatype: Handle,
-    rank: c_int,
-    disp: i64,
-    op: Handle,
-    win: Handle,
-) -> Option<c_int> {
+pub fn fetch_and_op(fetch: Fetch, op: Handle, win: Handle) -> Option<c_int> {
+    let Fetch { origin, result, datatype, rank, disp } = fetch;
     let (own, calls, op) = (compiled(datatype)?, calls(win)?, predefined(op)?);
     if !is_usual(origin, rank) || !is_memory(result) || is_counted(datatype) {
         return None;
     }
-    // SAFETY: the caller's promise.
-    let described = unsafe { calls.fetching(origin.cast(), result.cast(), own, rank, disp, op) };
+    let (from, to) = (origin.address(), result.address());
+    // SAFETY: the promise of `Buffer::new`.
+    let described = unsafe { calls.fetching(from, to, own, rank, disp, op) };
     code("MPI_Fetch_and_op", win, described.rest())
 }
 
-/// # Safety
-/// The program's promises of MPI_Compare_and_swap.
 #[inline(always)]
-pub unsafe fn compare_and_swap(
-    origin: *const c_void,
-    compare: *const c_void,
-    result: *mut c_void,
-    datatype: Handle,
-    rank: c_int,
-    disp: i64,
-    win: Handle,
-) -> Option<c_int> {
+pub fn compare_and_swap(swap: Swap, win: Handle) -> Option<c_int> {
+    let Swap { origin, compare, result, datatype, rank, disp } = swap;
     let (own, calls) = (compiled(datatype)?, calls(win)?);
     let is_usual = is_usual(origin, rank) && is_memory(compare) && is_memory(result);
     if !is_usual || is_counted(datatype) {
         return None;
     }
-    let (new, old) = (origin.cast(), compare.cast());
-    // SAFETY: the caller's promise.
-    let described = unsafe { calls.swapping([new, old], result.cast(), own, rank, disp) };
+    let [new, old, to] = [origin, compare, result].map(Buffer::address);
+    // SAFETY: the promise of `Buffer::new`.
+    let described = unsafe { calls.swapping([new, old], to, own, rank, disp) };
     code("MPI_Compare_and_swap", win, described.rest())
 }
 
 macro_rules! completing {
     ($($name:ident $call:ident $text:literal;)*) => {
         $(
-            /// # Safety
-            /// The program's promises of the call.
             #[inline(always)]
-            pub unsafe fn $name(win: Handle) -> Option<c_int> {
+            pub fn $name(win: Handle) -> Option<c_int> {
                 code($text, win, calls(win)?.$call())
             }
         )*
@@ -229,41 +183,31 @@ fn assert(bits: c_int) -> Option<Assert> {
     Assert::from_bits(u32::try_from(bits).ok()?).ok()
 }
 
-/// # Safety
-/// The program's promises of the call.
 #[inline(always)]
-pub unsafe fn win_fence(bits: c_int, win: Handle) -> Option<c_int> {
+pub fn win_fence(bits: c_int, win: Handle) -> Option<c_int> {
     code("MPI_Win_fence", win, calls(win)?.fence(assert(bits)?))
 }
 
-/// # Safety
-/// The program's promises of the call.
 #[inline(always)]
-pub unsafe fn win_start(group: Handle, bits: c_int, win: Handle) -> Option<c_int> {
+pub fn win_start(group: Handle, bits: c_int, win: Handle) -> Option<c_int> {
     let group = borrow_object::<Group>(group)?.inner();
     code("MPI_Win_start", win, calls(win)?.start(group, assert(bits)?))
 }
 
-/// # Safety
-/// The program's promises of the call.
 #[inline(always)]
-pub unsafe fn win_post(group: Handle, bits: c_int, win: Handle) -> Option<c_int> {
+pub fn win_post(group: Handle, bits: c_int, win: Handle) -> Option<c_int> {
     let group = borrow_object::<Group>(group)?.inner();
     let window = borrow_object::<Win>(win)?.alone()?;
     code("MPI_Win_post", win, window.post(group, assert(bits)?))
 }
 
-/// # Safety
-/// The program's promises of the call.
 #[inline(always)]
-pub unsafe fn win_wait(win: Handle) -> Option<c_int> {
+pub fn win_wait(win: Handle) -> Option<c_int> {
     code("MPI_Win_wait", win, borrow_object::<Win>(win)?.alone()?.wait())
 }
 
-/// # Safety
-/// The program's promises of the call.
 #[inline(always)]
-pub unsafe fn win_lock(lock_type: c_int, rank: c_int, bits: c_int, win: Handle) -> Option<c_int> {
+pub fn win_lock(lock_type: c_int, rank: c_int, bits: c_int, win: Handle) -> Option<c_int> {
     let lock_type = LockType::from_number(lock_type).ok()?;
     if rank < 0 {
         return None;
@@ -271,37 +215,29 @@ pub unsafe fn win_lock(lock_type: c_int, rank: c_int, bits: c_int, win: Handle) 
     code("MPI_Win_lock", win, calls(win)?.lock(rank, lock_type, assert(bits)?))
 }
 
-/// # Safety
-/// The program's promises of the call.
 #[inline(always)]
-pub unsafe fn win_lock_all(bits: c_int, win: Handle) -> Option<c_int> {
+pub fn win_lock_all(bits: c_int, win: Handle) -> Option<c_int> {
     code("MPI_Win_lock_all", win, calls(win)?.lock_all(assert(bits)?))
 }
 
-/// # Safety
-/// The program's promises of the call.
 #[inline(always)]
-pub unsafe fn win_unlock(rank: c_int, win: Handle) -> Option<c_int> {
+pub fn win_unlock(rank: c_int, win: Handle) -> Option<c_int> {
     if rank < 0 {
         return None;
     }
     code("MPI_Win_unlock", win, calls(win)?.unlock(rank))
 }
 
-/// # Safety
-/// The program's promises of the call.
 #[inline(always)]
-pub unsafe fn win_flush(rank: c_int, win: Handle) -> Option<c_int> {
+pub fn win_flush(rank: c_int, win: Handle) -> Option<c_int> {
     if rank < 0 {
         return None;
     }
     code("MPI_Win_flush", win, calls(win)?.rest_of_flush(rank))
 }
 
-/// # Safety
-/// The program's promises of the call.
 #[inline(always)]
-pub unsafe fn win_flush_local(rank: c_int, win: Handle) -> Option<c_int> {
+pub fn win_flush_local(rank: c_int, win: Handle) -> Option<c_int> {
     if rank < 0 {
         return None;
     }
