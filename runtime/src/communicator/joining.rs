@@ -446,7 +446,7 @@ impl Communicator {
         })?;
         process.engine().state().receive_claimed(request, Landing::Bytes);
         let delivery = process.wait(|state, _| state.take_received(request))?;
-        Ok((arrival.peer, delivery.bytes.to_vec()))
+        Ok((arrival.peer, delivery.bytes.map(|it| it.to_vec()).unwrap_or_default()))
     }
 
     /// Sends an empty message of this tag to the other root.
