@@ -106,6 +106,8 @@ pub struct Spawned {
     pub communicator: Communicator,
     /// The number of processes of each program.
     pub counts: Vec<u32>,
+    /// The largest acceptable number of processes of each program.
+    pub asked: Vec<u32>,
 }
 
 /// The first message of a connecting root.
@@ -133,6 +135,8 @@ struct Met {
     other: u32,
     /// The number of processes of each program that was started.
     counts: Vec<u32>,
+    /// The largest acceptable number of processes of each.
+    asked: Vec<u32>,
 }
 
 /// A value, or the class and text of an error.
@@ -318,7 +322,8 @@ impl Communicator {
             let remote: Vec<u32> = met.ranks.iter().map(|(rank, _)| *rank).collect();
             let inter = Inter::new(self.group(), remote, by < met.other, me);
             let communicator = self.with_remote(context, self.group().clone(), inter);
-            self.end_call(at, Ok(Spawned { communicator, counts: met.counts }))
+            let Met { counts, asked, .. } = met;
+            self.end_call(at, Ok(Spawned { communicator, counts, asked }))
         };
         let made = self.process().during(activity, 0, At::of(caller), make);
         made.map_err(|error| self.raised(error, name, caller))
@@ -391,7 +396,8 @@ impl Communicator {
         let both = self.with_other(other, context, INTRODUCED, &mine)?;
         let theirs = both.into_iter().nth(usize::from(self.process().me().rank < other));
         let ranks = theirs.map_or_else(Vec::new, |theirs| theirs.ranks);
-        Ok(Met { ranks, context: context.number(), other, counts })
+        let asked = Vec::new();
+        Ok(Met { ranks, context: context.number(), other, counts, asked })
     }
 
     /// Meets the next root that connects to a port of this rank. Fails if one of the `expected`
@@ -563,6 +569,7 @@ impl Communicator {
             return Err(ErrorKind::SpawnArgument("there is no program".to_owned()).into());
         }
         let programs = programs.iter().map(wanted).collect::<Result<Vec<Wanted>>>()?;
+        let asked = programs.iter().filter_map(|wanted| wanted.counts.last().copied()).collect();
         let port = process.open_port()?;
         let met = || {
             let order = Order { port: port.to_string(), programs };
@@ -576,7 +583,7 @@ impl Communicator {
         };
         let met = met();
         process.close_port(&port);
-        met
+        met.map(|met| Met { asked, ..met })
     }
 }
 

@@ -126,7 +126,8 @@ pub fn comm_spawn(
             command.text().ok_or_else(|| wrong("command is a null pointer".to_owned()))?;
         Ok(vec![program(command, argv.words(), maxprocs, info)?])
     };
-    start(root, comm, codes, &[maxprocs], programs)
+    let numbers = if comm.inner().rank() == root { &[maxprocs][..] } else { &[] };
+    start(root, comm, codes, numbers, programs)
 }
 
 #[allow(clippy::too_many_arguments)] // MPI's.
@@ -218,7 +219,7 @@ fn soft_counts(soft: &str, most: u32) -> Result<Vec<u32>> {
 }
 
 /// Starts the root's programs. `numbers` are the processes of each program that the root asks for,
-/// each of which has a code.
+/// each of which has a code; none at other ranks.
 fn start(
     root: c_int,
     comm: &Comm,
@@ -234,15 +235,19 @@ fn start(
         Err(fault) => (Vec::new(), Some(fault)),
     };
     let spawned = comm.inner().spawn(&programs, root);
-    if is_root {
-        let mut at = 0;
-        for (number, asked) in numbers.iter().enumerate() {
-            let started =
-                spawned.as_ref().map_or(0, |it| it.counts.get(number).copied().unwrap_or(0));
-            for process in 0..u32::try_from(*asked).unwrap_or(0) {
-                codes.set(at, if process < started { SUCCESS } else { ERR_SPAWN });
-                at += 1;
-            }
+    let asked = || numbers.iter().map(|number| u32::try_from(*number).unwrap_or(0)).collect();
+    let asked: Vec<u32> = match &spawned {
+        // The numbers count at the root only, and each rank gets the codes.
+        Ok(spawned) if !is_root => spawned.asked.clone(),
+        _ => asked(),
+    };
+    let started = spawned.as_ref().map_or(&[][..], |spawned| &spawned.counts);
+    let mut at = 0;
+    for (number, asked) in asked.into_iter().enumerate() {
+        let started = started.get(number).copied().unwrap_or(0);
+        for process in 0..asked {
+            codes.set(at, if process < started { SUCCESS } else { ERR_SPAWN });
+            at += 1;
         }
     }
     match (spawned, wrong) {
