@@ -12,7 +12,7 @@ use shipable::{Architecture, Datatype, Element};
 
 use crate::buffer::Buffer;
 use crate::communicator::Communicator;
-use crate::error::{Result, type_string};
+use crate::error::{ErrorKind, Result, type_string};
 use crate::job::Hosts;
 use crate::job::{Activity, Environment, Network, Topic};
 use crate::object::{Cacheable, Callbacks, Holder, Keyval};
@@ -216,6 +216,25 @@ impl Rank {
     /// ```
     pub fn architecture(&self) -> &Architecture {
         &self.process.me().architecture
+    }
+
+    /// The data representation of a process that this rank knows, by its rank in the job.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let me = rank.world().group().processes()[rank.world().rank() as usize];
+    /// assert_eq!(rank.representation_of(me)?, *rank.architecture());
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// RANK for a process that this rank doesn't know.
+    pub fn representation_of(&self, process: u32) -> Result<Architecture> {
+        let found = self.process.engine().state().representation(process);
+        let size = self.process.me().size;
+        let unknown = || ErrorKind::Rank { rank: process as i32, size, null: false };
+        Ok(found.ok_or_else(unknown)?.0)
     }
 
     /// Whether this rank's data representation differs from its machine's.

@@ -19,13 +19,15 @@ static void talk(MPI_Comm both, int is_parent)
     CHECK(value == 7);
     OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, both));
     CHECK(sum == there * (there - 1) / 2);
-    if (rank < there) {
+    if (rank < there && rank < here) {
+        MPI_Status status;
         long sent[2000], got[2000];
         for (int i = 0; i < 2000; i++)
             sent[i] = rank + i;
-        if (rank < here)
-            OK(MPI_Sendrecv(sent, 2000, MPI_LONG, rank, 1, got, 2000, MPI_LONG, rank, 1, both,
-                            MPI_STATUS_IGNORE));
+        OK(MPI_Sendrecv(sent, 2000, MPI_LONG, rank, 1, got, 2000, MPI_LONG, rank, 1, both, &status));
+        int n = -1;
+        OK(MPI_Get_count(&status, MPI_LONG, &n));
+        CHECK(n == 2000 && status.MPI_SOURCE == rank);
         CHECK(got[1999] == rank + 1999);
     }
     MPI_Comm all;

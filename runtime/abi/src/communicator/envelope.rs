@@ -11,7 +11,10 @@ use crate::edge::status::Status;
 
 /// The status of a message of `bytes` bytes of rank `source` of a communicator.
 pub fn found(comm: Option<&Comm>, source: c_int, tag: c_int, bytes: u64) -> Status {
-    let processes = comm.map_or(&[][..], |comm| comm.inner().group().processes());
+    let processes = comm.map_or(&[][..], |comm| {
+        let inner = comm.inner();
+        inner.remote_group().unwrap_or(inner.group()).processes()
+    });
     let process = usize::try_from(source).ok().and_then(|source| processes.get(source));
     Status::new(source, tag, bytes as i64, process.copied())
 }
@@ -26,6 +29,6 @@ pub fn representation(status: &Status) -> Result<Architecture> {
     let state = state::state()?;
     match status.process() {
         None => Ok(*state.rank().architecture()),
-        Some(process) => Ok(state.rank().world().representation(process)?),
+        Some(process) => Ok(state.rank().representation_of(process as u32)?),
     }
 }

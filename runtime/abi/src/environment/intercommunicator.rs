@@ -74,9 +74,10 @@ pub fn intercomm_create_from_groups(
     };
     let index = usize::try_from(remote_leader).map_err(|_| wrong())?;
     let process = *remote.inner().processes().get(index).ok_or_else(wrong)?;
+    let of_world = world.group().processes().iter().position(|of_world| *of_world == process);
+    let of_world = of_world.ok_or_else(wrong)? as c_int;
     let own = world.create_group(local.inner(), tag)?;
-    // Ranks of the world are processes.
-    let peer = Some((world, process as c_int)).filter(|_| own.rank() == leader);
+    let peer = Some((world, of_world)).filter(|_| own.rank() == leader);
     let inner = own.intercomm_create(leader, peer, tag);
     own.free()?;
     Comm::from_group(inner?, errhandler.clone(), info, local.session())
