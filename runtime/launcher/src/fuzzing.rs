@@ -110,7 +110,7 @@ impl Launcher {
                 let is_dead = |&rank: &u32| self.server.standing(rank) == Standing::Dead;
                 assert!(!ranks.is_empty() && !ranks.iter().any(is_dead), "{ranks:?}");
             }
-            Answer::Wait => {}
+            Answer::Wait | Answer::Start(_) => {}
             Answer::Abort(_) | Answer::Malformed => return false,
         }
         true
