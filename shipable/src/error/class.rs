@@ -90,9 +90,9 @@ classes! {
     Session = 60;
     Errhandler = 61;
     Abi = 62;
-    ProcFailed = 120;
-    ProcFailedPending = 121;
-    Revoked = 122;
+    ProcFailed = 100;
+    ProcFailedPending = 101;
+    Revoked = 102;
 }
 
 impl Class {
