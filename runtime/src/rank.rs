@@ -578,8 +578,8 @@ impl Rank {
     /// fail.
     ///
     /// # Errors
-    /// PROC_ABORTED if a rank died before it called `finalize`, unless the job survives deaths: then
-    /// `finalize` waits for the survivors. The error of a delete callback.
+    /// PROC_ABORTED if a rank died before it called `finalize`. In a job that survives deaths,
+    /// `finalize` waits for the survivors instead. The error of a delete callback.
     /// OTHER if `--check=fail` is on and there were reports.
     #[track_caller]
     #[doc(alias = "MPI_Finalize")]

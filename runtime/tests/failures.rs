@@ -20,8 +20,8 @@ fn await_failures(world: &Communicator, count: i32) {
     while world.get_failed().unwrap().size() < count {}
 }
 
-/// Returns once all ranks have joined the job, so that a death fails no `init`. A rank may die while
-/// others are still in the barrier.
+/// Returns once all ranks have joined the job, so that a death fails no `init`. A rank may die
+/// while others are still in the barrier.
 fn join(world: &Communicator) {
     let _ = world.barrier();
 }
@@ -187,6 +187,7 @@ fn survivors_of_two_groups_agree_and_shrink() {
         let part = world.split(Some(side), 0).unwrap().unwrap();
         let peer = (part.rank() == 0).then_some((world, 1 - side));
         let both = part.intercomm_create(0, peer, 3).unwrap();
+        join(world);
         if world.rank() == 5 {
             return;
         }

@@ -10,7 +10,7 @@
 //! A rank that has entered a meeting advances in it whenever frames arrive, in any call. All
 //! `Meet` frames between two ranks belong to one round, so it is enough to count them.
 
-use super::messages::{Channel, Context};
+use super::context::{Channel, Context};
 use super::outbox::Outbox;
 use crate::barrier::rounds;
 use crate::group::Group;

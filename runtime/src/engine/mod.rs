@@ -37,6 +37,7 @@
 mod agreements;
 mod calls;
 mod completion;
+mod context;
 mod drops;
 mod hello;
 mod locks;
@@ -92,13 +93,13 @@ use target::{Fetched, LONGEST_FORM, Outcome, Target};
 
 pub(crate) use agreements::{Decision, Vote};
 pub(crate) use completion::{Ledger, Ticket};
+pub(crate) use context::{Channel, Context};
 pub(crate) use locks::EXPOSED;
 pub(crate) use mailbox::{ANSWER, OPERANDS};
 pub(crate) use meetings::Venue;
 use messages::Data;
 pub(crate) use messages::{
-    Arrival, Channel, Context, Delivery, EAGER, EAGER_FAR, Heading, Landing, Message, OtherCall,
-    Pattern, Sender,
+    Arrival, Delivery, EAGER, EAGER_FAR, Heading, Landing, Message, OtherCall, Pattern, Sender,
 };
 pub use messages::{Status, UNDEFINED};
 use operation::Due;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use longshore_transport::{LinkError, RankState};
 use shipable::Architecture;
 
-use super::Context;
+use super::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Hosts;

@@ -13,8 +13,8 @@ use nix::sys::signal::{Signal, kill};
 use super::role;
 use super::support::{self, await_waiting, run, start};
 
-/// A script that reports SIGTERM. It is for jobs with `--on-death survive`: otherwise the first rank
-/// to exit ends the others before their traps have run.
+/// A script that reports SIGTERM. It is for jobs with `--on-death survive`: otherwise the first
+/// rank to exit ends the others before their traps have run.
 pub const REPORTS_TERM: &str =
     "trap 'echo got it; exit 4' TERM; echo waits >&2; while true; do sleep 0.01; done";
 

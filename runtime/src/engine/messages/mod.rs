@@ -31,6 +31,7 @@ use std::sync::atomic::AtomicBool;
 use longshore_transport::{Offer, PeerMemory};
 use smallvec::SmallVec;
 
+use super::context::Context;
 use super::notes::Notes;
 use super::outbox::{Outbox, Outgoing, Purpose, Source};
 use super::peers::Peers;
@@ -42,7 +43,7 @@ use crate::types::Compiled;
 use crate::wire::{Brief, Header, Kind};
 
 pub use matching::UNDEFINED;
-pub(crate) use matching::{Arrival, Channel, Context, OtherCall, Pattern, Sender};
+pub(crate) use matching::{Arrival, OtherCall, Pattern, Sender};
 use queues::{Arrivals, Receives};
 pub(super) use receive::Receiving;
 pub use receive::Status;
