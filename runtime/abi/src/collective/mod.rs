@@ -6,12 +6,14 @@
 //! | [`collectives`] | the arguments of each call, and the list of the calls |
 //! | [`nonblocking`], [`prepared`] | calls with requests, and persistent ones (sections 6.12 and 6.13) |
 //! | [`neighborhood`] | calls among neighbours (section 8.6) |
+//! | [`failures`] | communicators after failures |
 //! | [`lifetime`] | communicators that are made or freed with requests and buffers (section 7.4) |
 //!
 //! The arguments of a call are checked once, in [`arguments`](crate::request::arguments), for its
 //! three ways.
 
 pub(crate) mod collectives;
+pub(crate) mod failures;
 pub(crate) mod lifetime;
 pub(crate) mod neighborhood;
 pub(crate) mod nonblocking;

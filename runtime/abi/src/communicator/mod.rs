@@ -330,6 +330,14 @@ impl Own {
         Ok(Arc::new(Own { card, topology, session: comm.session(), promises }))
     }
 
+    /// What a communicator of its survivors has: the error handler.
+    pub fn fresh(comm: &Comm) -> Arc<Own> {
+        let card = Card::default();
+        card.set_errhandler(comm.card().errhandler());
+        let promises = Promises::of(&card.hints());
+        Arc::new(Own { card, topology: None, session: comm.session(), promises })
+    }
+
     pub fn card(&self) -> &Card {
         &self.card
     }

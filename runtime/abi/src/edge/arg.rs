@@ -496,6 +496,13 @@ impl Numbers {
 #[derive(Clone, Copy, Debug)]
 pub struct Room<T>(*mut T);
 
+impl<T> Room<T> {
+    /// The same place as the buffer of an operation with a request.
+    pub fn buffer(self) -> Buffer {
+        Buffer(self.0.cast())
+    }
+}
+
 impl<T: Copy> Room<T> {
     /// # Safety
     /// It is null, or has room for what the call writes.

@@ -11,7 +11,9 @@ use std::sync::Mutex;
 use longshore::Class;
 
 use crate::edge::arg::Chars;
-use crate::edge::constants::{self as c, ERR_ABI, ERR_LASTCODE, MAX_ERROR_STRING, SUCCESS};
+use crate::edge::constants::{
+    self as c, ERR_ABI, ERR_LASTCODE, ERR_PROC_FAILED, ERR_REVOKED, MAX_ERROR_STRING, SUCCESS,
+};
 use crate::edge::fault::{Fault, Result};
 use crate::edge::lock::lock;
 
@@ -21,8 +23,10 @@ const CLASS_BITS: u32 = 7;
 /// The number of messages that are kept. All codes are below MPI_ERR_LASTCODE.
 const KEPT: usize = 127;
 
-const _: () =
-    assert!((KEPT as c_int) << CLASS_BITS | ERR_ABI < ERR_LASTCODE && ERR_ABI < 1 << CLASS_BITS);
+const _: () = assert!((KEPT as c_int) << CLASS_BITS | ERR_REVOKED < ERR_LASTCODE);
+
+// No code of a message is one of an error of tools.
+const _: () = assert!(ERR_REVOKED < c::T_ERR_CANNOT_INIT % (1 << CLASS_BITS));
 
 /// The message of an error.
 struct Message {
@@ -49,7 +53,7 @@ pub fn of_fault(fault: &Fault, text: String) -> c_int {
 fn keep(class: c_int, text: String) -> c_int {
     // Programs compare these with codes, as MPI describes it.
     let is_fixed = matches!(class, SUCCESS | c::ERR_IN_STATUS | c::ERR_PENDING);
-    if is_fixed || !(SUCCESS..=ERR_ABI).contains(&class) {
+    if is_fixed || class == ERR_LASTCODE || !is_class(class) {
         return class;
     }
     let mut messages = lock(&MESSAGES);
@@ -184,7 +188,8 @@ pub fn string(code: c_int) -> String {
 
 /// Whether a code is one of MPI's classes.
 fn is_class(code: c_int) -> bool {
-    (SUCCESS..=ERR_ABI).contains(&code) || code == ERR_LASTCODE
+    let is_of_failures = (ERR_PROC_FAILED..=ERR_REVOKED).contains(&code);
+    (SUCCESS..=ERR_ABI).contains(&code) || is_of_failures || code == ERR_LASTCODE
 }
 
 pub fn error_class(code: c_int) -> Result<c_int> {
