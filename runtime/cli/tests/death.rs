@@ -53,13 +53,19 @@ fn rank() {
     }
     let error = match longshore::init() {
         Ok(rank) if matches!(&*phase, "calls" | "answers") => wait_in_vain(rank, &phase),
-        Ok(rank) if phase == "finalize" => match finalize_in_vain(rank) {
-            Ok(()) => {
-                eprintln!("rank {me} survived: finalize waits for no dead rank");
-                std::process::exit(0);
+        Ok(rank) if matches!(&*phase, "finalize" | "outlive") => {
+            let ended = match &*phase {
+                "finalize" => finalize_in_vain(rank),
+                _ => outlive(rank),
+            };
+            match ended {
+                Ok(()) => {
+                    eprintln!("rank {me} survived: it waits for no dead rank");
+                    std::process::exit(0);
+                }
+                Err(error) => error,
             }
-            Err(error) => error,
-        },
+        }
         Ok(rank) => play(rank, &phase),
         Err(error) => error.into(),
     };
@@ -93,6 +99,61 @@ fn finalize_in_vain(rank: Rank) -> Result<(), Box<dyn Error>> {
         thread::sleep(HANG);
     }
     Ok(rank.finalize()?)
+}
+
+/// The steps that survivors go on for after a death.
+const STEPS_AFTER: u32 = 20;
+
+/// Repeats a step of all ranks. After a death, the survivors go on without the dead rank.
+fn outlive(rank: Rank) -> Result<(), Box<dyn Error>> {
+    let world = rank.world();
+    let double = rank.commit(&Datatype::double())?;
+    let open = |ring: &Communicator| Window::allocate(ring, 8, 8, &Info::default());
+    let mut ring = world.dup()?;
+    let (mut window, mut left, mut is_first) = (open(&ring)?, STEPS_AFTER, true);
+    while left > 0 {
+        let stepped = step(&ring, &mut window, &double);
+        if stepped.is_err() {
+            ring.revoke()?;
+        }
+        let mut has_succeeded = i32::from(stepped.is_ok());
+        let agreed = ring.agree(&mut has_succeeded);
+        match agreed.is_ok() && has_succeeded == 1 {
+            true => left -= u32::from(ring.size() < world.size()),
+            false => {
+                let survivors = ring.shrink()?;
+                window = open(&survivors)?;
+                std::mem::replace(&mut ring, survivors).free()?;
+            }
+        }
+        if is_first {
+            eprintln!("rank {} waits", world.rank());
+        }
+        is_first = false;
+    }
+    assert_eq!(ring.size(), world.size() - 1);
+    window.free()?;
+    ring.free()?;
+    Ok(rank.finalize()?)
+}
+
+/// One call of each kind: a reduction, messages to neighbours, a fence and a lock.
+fn step(ring: &Communicator, window: &mut Window, double: &Type) -> longshore::Result<()> {
+    let (me, size) = (ring.rank(), ring.size());
+    let (next, last) = ((me + 1) % size, (me + size - 1) % size);
+    let (mut sum, mut heard) = ([0], [-1]);
+    ring.allreduce(&[1], &mut sum, Op::Sum)?;
+    assert_eq!(sum, [size]);
+    ring.sendrecv((&[me], next, 0), (&mut heard, last, 0))?;
+    assert_eq!(heard, [last]);
+    let mine = [f64::from(me)];
+    window.fence(|epoch| epoch.put(&mine, next, 0, 1, double))?;
+    assert_eq!(window.get::<f64>(0)?, f64::from(last));
+    window.fence(|_| Ok(()))?;
+    let (one, target) = ([1.0], HEIR % size);
+    window.lock(target, LockType::Exclusive, |epoch| {
+        epoch.accumulate(&one, target, 0, 1, double, Op::Sum)
+    })
 }
 
 /// Repeats a phase until it fails, and returns the error.
@@ -566,6 +627,15 @@ fn every_waiting_call_fails_when_its_peer_dies_processes() {
     // An adversary delays messages until a later call, but the victim's last message must arrive.
     if std::env::var_os(env::ADVERSARY).is_none() {
         is_reported(&["--route", "message", "--progress", "off"], "answers");
+    }
+}
+
+/// Survivors of a death at a random moment make a communicator and a window of their own, on which
+/// all calls work.
+#[test]
+fn survivors_go_on_without_the_dead_processes() {
+    for options in [&[] as &[&str], &["--route", "message"], &["--arch", "s390x"]] {
+        (0..2).for_each(|_| is_reported(options, "outlive"));
     }
 }
 
