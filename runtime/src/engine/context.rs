@@ -1,5 +1,5 @@
-//! Contexts: the numbers that keep the messages of communicators and of their channels apart (MPI-5.0
-//! section 7.2.2).
+//! Contexts: the numbers that keep the messages of communicators and of their channels apart
+//! (MPI-5.0 section 7.2.2).
 
 /// Kinds of message that never match each other, in the low bits of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
