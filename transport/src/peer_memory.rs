@@ -99,6 +99,12 @@ impl PeerMemory {
         (pid != REFUSED).then_some((pid, tried))
     }
 
+    /// Whether the system copies the memory of a peer, as far as this process knows. The first call
+    /// for a peer tries it.
+    pub fn may_read(&self, peer: u32) -> bool {
+        self.process(peer).is_some()
+    }
+
     /// Reads a peer's word.
     fn try_out(&self, peer: u32) -> Option<libc::pid_t> {
         let (pid, address, value) = self.segment.block(peer)?.beacon.read()?;
