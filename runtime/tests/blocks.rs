@@ -334,6 +334,114 @@ fn long_operands_are_combined_at_every_rank_and_root() {
     });
 }
 
+/// Bytes at both ends of what is posted and read from memory, of several pieces, and elements that
+/// the ranks don't divide evenly.
+#[test]
+fn blocks_of_every_length_are_combined_and_exchanged() {
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let (me, size) = (world.rank(), world.size());
+        for length in [512, 513, 1024, 1025, 2048, 2049, 3 * LONG, 40_007] {
+            let mine = Vec::from_iter(block(me, 0, length));
+            let total = Vec::from_iter(
+                (0..length).map(|at| (0..size).map(|from| element(from, 0, at)).sum::<i64>()),
+            );
+            let mut sums = mine.clone();
+            world.allreduce(IN_PLACE, &mut sums, Op::Sum).unwrap();
+            assert!(sums == total);
+            world.allreduce(&mine, &mut sums, Op::Sum).unwrap();
+            assert!(sums == total);
+            for root in [0, size - 1] {
+                let mut sums = mine.clone();
+                match me == root {
+                    true => world.reduce(IN_PLACE, &mut sums, Op::Sum, root).unwrap(),
+                    false => world.reduce(&mine, &mut sums, Op::Sum, root).unwrap(),
+                }
+                assert!(sums == if me == root { &total[..] } else { &mine[..] });
+            }
+            let parts = Vec::from_iter((0..size).flat_map(|to| block(me, to, length)));
+            let due = (0..length).map(|at| (0..size).map(|from| element(from, me, at)).sum());
+            let (due, mut sums) = (Vec::<i64>::from_iter(due), vec![-1; length]);
+            world.reduce_scatter_block(&parts, &mut sums, Op::Sum).unwrap();
+            assert!(sums == due);
+            let mut sums = parts.clone();
+            world.reduce_scatter_block(IN_PLACE, &mut sums, Op::Sum).unwrap();
+            assert!(sums[..length] == due);
+            let mut up_to = vec![-1; length];
+            world.scan(&mine, &mut up_to, Op::Max).unwrap();
+            assert!(up_to == mine);
+            let mut all = vec![-1; parts.len()];
+            world.alltoall(&parts, &mut all).unwrap();
+            assert!(all.into_iter().eq((0..size).flat_map(|from| block(from, me, length))));
+        }
+        rank.finalize().unwrap();
+    };
+    for ranks in [2, 3, 5] {
+        run(ranks, &Options { seed: 7, ..Options::default() }, body).unwrap();
+        run_shared(ranks, &Options::default(), body).unwrap();
+    }
+}
+
+/// Some ranks have their blocks in one run, and some in each second element, so these have to be
+/// sent.
+#[test]
+fn blocks_in_one_run_and_with_gaps_meet() {
+    everywhere(|rank, world| {
+        let (me, size) = (world.rank(), world.size());
+        let sparse = Datatype::vector(LONG as i64, 1, 2, &Datatype::int64()).unwrap();
+        let sparse = rank.commit(&sparse).unwrap();
+        let mine = Vec::from_iter(block(me, 0, LONG));
+        let spread = |values: &[i64]| Vec::from_iter(values.iter().flat_map(|it| [*it, -7]));
+        let mut wide = rank.buffer::<i64>(2 * LONG).unwrap();
+        for odd in 0..size {
+            for root in 0..size {
+                wide.write(0, &spread(&mine)).unwrap();
+                let mut all = vec![-1; if me == root { LONG * size as usize } else { 0 }];
+                match me == odd {
+                    true => world.gather(Origin::typed(&wide, 1, &sparse), &mut all, root).unwrap(),
+                    false => world.gather(&mine, &mut all, root).unwrap(),
+                }
+                assert!(me != root || all.into_iter().eq(whole(size)));
+                let given = Vec::from_iter((0..size).flat_map(|to| block(root, to, LONG)));
+                let (mut taken, due) = (vec![-1; LONG], Vec::from_iter(block(root, me, LONG)));
+                if me == odd {
+                    let room = Destination::typed(&mut wide, 1, &sparse);
+                    world.scatter(&given, room, root).unwrap();
+                    assert_eq!(
+                        wide.to_vec().unwrap()[..2 * LONG - 1],
+                        spread(&due)[..2 * LONG - 1]
+                    );
+                } else {
+                    world.scatter(&given, &mut taken, root).unwrap();
+                    assert!(taken == due);
+                }
+                let due = Vec::from_iter(block(root, 0, LONG));
+                let mut data = if me == root { due.clone() } else { vec![-1; LONG] };
+                wide.write(0, &spread(&data)).unwrap();
+                if me == odd {
+                    world.bcast(Destination::typed(&mut wide, 1, &sparse), root).unwrap();
+                    data = wide.to_vec().unwrap().into_iter().step_by(2).collect();
+                } else {
+                    world.bcast(&mut data, root).unwrap();
+                }
+                assert!(data == due);
+            }
+            wide.write(0, &spread(&mine)).unwrap();
+            let mut all = vec![-1; LONG * size as usize];
+            match me == odd {
+                true => world.allgather_into(Origin::typed(&wide, 1, &sparse), &mut all).unwrap(),
+                false => world.allgather_into(&mine, &mut all).unwrap(),
+            }
+            assert!(all.into_iter().eq(whole(size)));
+        }
+    });
+}
+
+/// A block of each rank.
+fn whole(size: i32) -> impl Iterator<Item = i64> {
+    (0..size).flat_map(|from| block(from, 0, LONG))
+}
+
 /// Like ranks add in the order of ranks, whichever rank adds. Their results have the same bits.
 #[test]
 fn long_sums_of_floats_are_those_of_the_order_of_ranks() {

@@ -16,8 +16,9 @@ use std::sync::Arc;
 
 use super::Communicator;
 use super::calls::Ongoing;
-use super::message::{Block, Blocks, Long, announced, parted};
+use super::message::{Block, Blocks, Long, parted};
 use super::participants::{Participants, Sent};
+use super::places::announced;
 use crate::bytes::Bytes;
 use crate::engine::Landing;
 use crate::error::{Error, ErrorKind, Result};
@@ -338,7 +339,7 @@ fn passing(room: Option<&Long>) -> Landing {
 }
 
 /// Where a long block is received that ends here: its room, if there is one.
-fn landing(room: Option<&Long>) -> Landing {
+pub(super) fn landing(room: Option<&Long>) -> Landing {
     room.map_or(Landing::Nothing, Long::landing)
 }
 

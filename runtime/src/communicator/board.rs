@@ -5,6 +5,8 @@
 //! for each rank:
 //!     two slots        its strings, in turns
 //!     done             counter: an exchange of which, as of all before, the rank needs no string
+//!     settled          counter: an exchange of which the rank needs no place any more
+//!     refused u32      the last exchange of which the rank couldn't read the places
 //! left                 number of the ranks that have left for good
 //!
 //! slot:
@@ -28,6 +30,11 @@
 //! 4. If all strings of an exchange are on the board, and each rank has read that of each other,
 //!    the ranks have *met*. Then they leave their counters as they are, which so may be behind: by
 //!    the next post or count of a rank, each other one learns that it has done.
+//!
+//! A string may name a *place* in its rank's private memory, from which other ranks read (see
+//! [places](super::places)). The rank leaves that memory as it is until they have settled the
+//! exchange. A rank that has done with an exchange, or posts in a later one, has settled it, too.
+//! One that can't read a place refuses all of the exchange, and gets the data by message.
 //!
 //! A rank counts the posts of each other rank that the calls imply. If a rank has made more, it has
 //! made another call, even if that post is overwritten.
@@ -70,6 +77,10 @@ const NUMBER: usize = 8;
 const POSTS: usize = 12;
 const CALL: usize = 16;
 const DATA: usize = 24;
+
+/// Words after the counter of exchanges that are done.
+const SETTLED: usize = 4;
+const REFUSED: usize = 8;
 
 /// Bytes of a slot after the room of the string: the call in which the rank posted before.
 const BEFORE: usize = 12;
@@ -250,6 +261,36 @@ impl Board {
         }
     }
 
+    /// Settles an exchange: this rank needs no place of it any more, or `refuses` them and needs
+    /// the data by message.
+    pub(super) fn settle(&self, exchange: Exchange, refuses: bool) {
+        let done = self.done_of(self.rank);
+        self.write(done + REFUSED, if refuses { exchange.name } else { 0 });
+        if counter::set(self.word(done + SETTLED), exchange.name) {
+            self.ring_all();
+        }
+    }
+
+    /// Whether a rank has settled an exchange in which this one has named places. With `arming`,
+    /// that rank will ring.
+    pub(super) fn is_settled(&self, rank: u32, exchange: Exchange, arming: bool) -> bool {
+        let done = self.done_of(rank);
+        let is_past = |offset| {
+            let word = self.word(offset);
+            let is_past = counter::is_within(word, exchange.name, 2 * NAMES_APART, arming);
+            // A counter of 0 may be near, and is that of a rank that has settled nothing.
+            is_past && counter::last(word) != 0
+        };
+        is_past(done + SETTLED)
+            || is_past(done)
+            || arming && self.find_later(rank, exchange).is_some()
+    }
+
+    /// Whether a rank that has settled an exchange has refused its places.
+    pub(super) fn has_refused(&self, rank: u32, exchange: Exchange) -> bool {
+        self.read(self.done_of(rank) + REFUSED) == exchange.name
+    }
+
     /// Leaves an exchange open, in which this rank has posted what it posts there: the general
     /// steps of its call [resume](Board::resume) it.
     pub(super) fn leave_open(&self, exchange: Exchange) {
@@ -292,6 +333,12 @@ impl Board {
     /// Bytes of data in the longest string for one rank, if those for all ranks are as long.
     pub(super) fn longest_part(&self) -> usize {
         room(self.size) / self.size as usize - BESIDE
+    }
+
+    /// Bytes of the longest block that the ranks of a call post, if they can offer longer ones.
+    #[inline]
+    pub(super) fn longest_posted(&self, call: Call) -> u64 {
+        call.longest_posted().min(self.longest_part() as u64)
     }
 
     /// Whether a slot has room for a string of so many bytes.
@@ -489,12 +536,18 @@ impl Board {
     /// Whether a string that a rank has posted has these bytes at this place.
     #[inline]
     pub(super) fn has<const N: usize>(&self, slot: Slot, at: usize, bytes: &[u8; N]) -> bool {
-        if self.length(slot).is_none_or(|length| at + N > length) {
-            return false;
+        self.bytes_at(slot, at) == Some(*bytes)
+    }
+
+    /// Some bytes of a string that a rank has posted. `None` if they aren't inside of it.
+    #[inline]
+    pub(super) fn bytes_at<const N: usize>(&self, slot: Slot, at: usize) -> Option<[u8; N]> {
+        if at + N > self.length(slot)? {
+            return None;
         }
         let mut found = [0; N];
         self.memory.load(slot.at + DATA + at, &mut found);
-        found == *bytes
+        Some(found)
     }
 
     /// The memory of some bytes of a string that a rank has posted, until the exchange ends. `None`
@@ -740,6 +793,37 @@ mod tests {
         assert_eq!(two.take_surplus(), Some(other));
         two.check_posts(slot);
         assert_eq!(two.take_surplus(), None);
+    }
+
+    #[test]
+    fn places_are_settled_or_refused_once_for_each_exchange() {
+        let [one, two] = &pair();
+        let call = Call::new("bcast").word();
+        let post = |number| {
+            let exchange = one.begin(number).unwrap();
+            one.post(exchange, call, Some(&[Piece::Bytes(b"place")]));
+            (exchange, two.begin(number).unwrap())
+        };
+        let (first, at_two) = post(1);
+        assert!(!one.is_settled(1, first, false) && !one.is_settled(1, first, true));
+        two.settle(at_two, false);
+        assert!(one.is_settled(1, first, false) && !one.has_refused(1, first));
+        two.end(at_two, false);
+        let (second, at_two) = post(2);
+        assert!(!one.is_settled(1, second, false) && !one.has_refused(1, second));
+        two.settle(at_two, true);
+        assert!(one.is_settled(1, second, false) && one.has_refused(1, second));
+        two.end(at_two, false);
+        // A rank that has done with an exchange needs no place of it.
+        let (exchange, at_two) = post(3);
+        assert!(!one.is_settled(1, exchange, false));
+        two.end(at_two, false);
+        assert!(one.is_settled(1, exchange, false) && !one.has_refused(1, exchange));
+        // So does one that has left it out.
+        let (exchange, at_two) = post(4);
+        two.post(two.begin(5).unwrap(), call, Some(&[Piece::Bytes(b"later")]));
+        assert!(!one.is_settled(1, exchange, false) && one.is_settled(1, exchange, true));
+        two.end(at_two, false);
     }
 
     #[test]

@@ -60,6 +60,29 @@ const NAMES: [&str; 34] = [
     "disconnect",
 ];
 
+/// Bytes of the longest block that any call posts on a board.
+pub(super) const LONGEST_POSTED: u64 = 16 << 10;
+
+/// Bytes of the longest block that each of the calls posts on a board, if longer ones can be read
+/// from the memory of their ranks.
+const POSTED: [u64; NAMES.len()] = {
+    const SHORTER: [(&str, u64); 6] = [
+        ("gather", 8 << 10),
+        ("allgather", 4 << 10),
+        ("scatter", 8 << 10),
+        ("alltoall", 4 << 10),
+        ("reduce", 8 << 10),
+        ("allreduce", 8 << 10),
+    ];
+    let (mut posted, mut at) = ([LONGEST_POSTED; NAMES.len()], 0);
+    while at < SHORTER.len() {
+        let (name, longest) = SHORTER[at];
+        posted[Call::new(name).name as usize] = longest;
+        at += 1;
+    }
+    posted
+};
+
 /// Whether two names are equal.
 const fn is_equal(one: &[u8], other: &[u8]) -> bool {
     let mut at = 0;
@@ -99,6 +122,20 @@ impl Call {
 
     pub(super) fn root(&self) -> Option<i32> {
         self.root
+    }
+
+    /// Whether each rank combines the operands of lower ranks only.
+    #[inline]
+    pub(super) fn is_prefix(&self) -> bool {
+        const SCANS: [u8; 2] = [Call::new("scan").name, Call::new("exscan").name];
+        SCANS.contains(&self.name)
+    }
+
+    /// Bytes of the longest block that the call posts on a board, if longer ones can be read from
+    /// the memory of their ranks (docs/tuning.md, "Long blocks of collective calls").
+    #[inline]
+    pub(super) fn longest_posted(&self) -> u64 {
+        POSTED[usize::from(self.name)]
     }
 
     pub(super) fn name(&self) -> &'static str {

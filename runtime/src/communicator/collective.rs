@@ -14,9 +14,11 @@ use std::pin::pin;
 use shipable::Element;
 
 use super::Communicator;
+use super::blocks::landing;
 use super::calls::{Call, Ongoing};
-use super::message::{Block, Blocks, Side, announced, parted};
+use super::message::{Block, Blocks, Side, parted};
 use super::participants::finish;
+use super::places::{announced, place};
 use crate::bytes::Bytes;
 use crate::check::order::Sample;
 use crate::error::{ErrorKind, Result};
@@ -87,7 +89,13 @@ impl Communicator {
             return self.unpack_from(&room, 0, room.count, &bytes);
         };
         let (held, failed) = parted(room.and_then(|room| self.long_room(Block::of(&room), found)));
-        participants.spread(held).await?;
+        if place(&bytes).is_some() {
+            // The root sends it to the ranks that don't read it from there.
+            let into = [(self.group().process(root), landing(held.as_ref()))];
+            participants.transfer(None.into_iter(), into.into_iter()).await?;
+        } else {
+            participants.spread(held).await?;
+        }
         failed.map_or(Ok(()), Err)
     }
 

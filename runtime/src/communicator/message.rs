@@ -12,8 +12,9 @@ use shipable::{Partial, SharedProgram};
 
 use super::Communicator;
 use super::board::BESIDE;
-use super::calls::Ongoing;
+use super::calls::{LONGEST_POSTED, Ongoing};
 use super::participants::{Sent, told};
+use super::places::announcement;
 use super::shapes::HEAD;
 use crate::bytes::Bytes;
 use crate::engine::{Landing, Source};
@@ -25,11 +26,6 @@ use crate::sequence::{Items, MATCH};
 
 const FAILED: usize = 6;
 
-/// The first byte of the announcement of a block, which the hash of its signature and its length
-/// follow.
-const ANNOUNCED: u8 = 2;
-const ANNOUNCEMENT: usize = HEAD + 8;
-
 /// Bytes of the longest block that the messages of an algorithm carry. Longer blocks are announced
 /// in them, and then go from memory to memory: an announcement costs a message, and a block on its
 /// way through other ranks two copies for each of them (docs/tuning.md, "Long blocks of collective
@@ -38,9 +34,6 @@ const SHORT: u64 = 32 << 10;
 
 /// Bytes of the longest block that messages among ranks of one host carry.
 const SHORT_BESIDE: u64 = 4 << 10;
-
-/// Bytes of the longest block that the ranks of a call post on a board.
-pub(super) const SHORT_POSTED: u64 = 16 << 10;
 
 const _: () = assert!(HEAD + size_of::<u32>() <= BESIDE, "a board has room for short blocks");
 
@@ -135,7 +128,8 @@ impl Communicator {
             return Ok((self.pack_sized(block, size)?, None));
         }
         let long = self.long(block)?;
-        Ok((announcement(block.all.signature(block.count)?, long.length)?, Some(long)))
+        let message = announcement(block.all.signature(block.count)?, long.length);
+        Ok((Bytes::copy_of(&message)?, Some(long)))
     }
 
     fn long(&self, block: Block<'_>) -> Result<Long> {
@@ -150,7 +144,7 @@ impl Communicator {
     /// Those of making a board.
     pub(super) fn longest_short(&self, at: Ongoing) -> Result<u64> {
         Ok(match self.participants(at).board()? {
-            Some(board) => (board.longest_part() as u64).min(SHORT_POSTED),
+            Some(board) => (board.longest_part() as u64).min(LONGEST_POSTED),
             None if self.group().is_on_one(self.process().hosts()) => SHORT_BESIDE,
             None => SHORT,
         })
@@ -187,7 +181,7 @@ impl Communicator {
         self.long_of_bytes(span, some.len() as u64)
     }
 
-    fn long_of_bytes(&self, span: Span, length: u64) -> Result<Long> {
+    pub(super) fn long_of_bytes(&self, span: Span, length: u64) -> Result<Long> {
         let architecture = &self.process().me().architecture;
         let program = self.process().elements().in_memory::<u8>()?.program(architecture)?;
         Ok(Long { program, count: length, span, length })
@@ -490,23 +484,6 @@ pub(super) fn parted<T>(outcome: Result<T>) -> (Option<T>, Option<Error>) {
         Ok(value) => (Some(value), None),
         Err(error) => (None, Some(error)),
     }
-}
-
-/// The announcement of data of this signature and length.
-pub(super) fn announcement(signature: u128, length: u64) -> Result<Bytes> {
-    let mut bytes = Bytes::with_room(ANNOUNCEMENT)?;
-    bytes.extend(&[ANNOUNCED])?;
-    bytes.extend(&signature.to_le_bytes())?;
-    bytes.extend(&length.to_le_bytes())?;
-    Ok(bytes)
-}
-
-/// The signature hash and the length of an announced block; `None` for other messages.
-pub(super) fn announced(bytes: &[u8]) -> Option<(u128, u64)> {
-    let (kind, rest) = bytes.split_first()?;
-    let (signature, length) = rest.split_first_chunk()?;
-    let length = u64::from_le_bytes(length.try_into().ok()?);
-    (*kind == ANNOUNCED).then_some((u128::from_le_bytes(*signature), length))
 }
 
 /// The length of a message of `size` packed bytes.

@@ -10,15 +10,17 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use longshore_transport::Offer;
 use smallvec::SmallVec;
 
 use super::Communicator;
 use super::board::{Board, Exchange, MOST, Piece, Posters, Slot};
 use super::calls::Ongoing;
+use super::places::{PLACED, announced, announcement, place, placed};
 use super::shapes::{HEAD, Shape};
 use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::Span;
+use crate::memory::{Side, Span};
 
 /// An exchange under way. When dropped, this rank needs no string of it any more.
 pub(super) struct Posts<'a> {
@@ -32,10 +34,20 @@ pub(super) struct Posts<'a> {
     has_met: AtomicBool,
     /// Whether the general steps of the call go on with it.
     stays_open: bool,
+    /// Whether this rank's string names a place that others may still read.
+    is_offering: AtomicBool,
+    /// Whether the general steps have read a string that names a place.
+    found_place: AtomicBool,
 }
 
 impl Drop for Posts<'_> {
     fn drop(&mut self) {
+        if self.found_place.load(Ordering::Relaxed) {
+            self.board.settle(self.exchange, true);
+        }
+        if self.is_offering.load(Ordering::Relaxed) && !self.stays_open {
+            self.communicator.process().take_offers_back();
+        }
         match self.stays_open {
             true => self.board.leave_open(self.exchange),
             false => self.board.end(self.exchange, self.has_met.load(Ordering::Relaxed)),
@@ -68,6 +80,37 @@ impl Ends {
     }
 }
 
+/// The outcome of a call, or `None` if it is left to its general steps.
+pub(super) fn made(outcome: Result<bool>) -> Option<Result<()>> {
+    match outcome {
+        Ok(true) => Some(Ok(())),
+        Ok(false) => None,
+        Err(error) => Some(Err(error)),
+    }
+}
+
+impl Communicator {
+    /// Runs the exchange of a call. If it returns false, the general steps go on with it.
+    pub(super) fn exchanged(
+        &self,
+        board: &Board,
+        at: Ongoing,
+        exchange: impl FnOnce(&Posts<'_>) -> Result<bool>,
+    ) -> Option<Result<()>> {
+        let posts = match Posts::begin(self, board, at) {
+            Ok(posts) => posts?,
+            Err(error) => return Some(Err(error)),
+        };
+        let outcome = exchange(&posts);
+        match outcome {
+            Ok(true) => posts.keep_offer(),
+            Ok(false) => posts.leave_open(),
+            Err(_) => {}
+        }
+        made(outcome)
+    }
+}
+
 impl<'a> Posts<'a> {
     /// Begins the next exchange of a call. `None` if the call has had too many.
     ///
@@ -87,8 +130,17 @@ impl<'a> Posts<'a> {
             board.release();
             return Ok(None);
         };
-        let (is_resumed, has_met, stays_open) = (open.is_some(), AtomicBool::new(false), false);
-        Ok(Some(Posts { communicator, board, at, exchange, is_resumed, has_met, stays_open }))
+        Ok(Some(Posts {
+            communicator,
+            board,
+            at,
+            exchange,
+            is_resumed: open.is_some(),
+            has_met: AtomicBool::new(false),
+            stays_open: false,
+            is_offering: AtomicBool::new(false),
+            found_place: AtomicBool::new(false),
+        }))
     }
 
     /// Leaves the exchange to the general steps of the call, which begin it again. This rank has
@@ -207,7 +259,14 @@ impl<'a> Posts<'a> {
     }
 
     fn take(&self, slot: Slot, range: Range<usize>) -> Result<Bytes> {
-        self.board.take(slot, range)?.ok_or_else(|| self.cut(slot))
+        let taken = self.board.take(slot, range).and_then(|it| it.ok_or_else(|| self.cut(slot)));
+        match &taken {
+            Ok(bytes) if place(bytes).is_some() => self.found_place.store(true, Ordering::Relaxed),
+            Ok(_) => {}
+            // Ranks that have named places wait until this one has done with the exchange.
+            Err(_) => self.has_met.store(false, Ordering::Relaxed),
+        }
+        taken
     }
 
     fn cut(&self, slot: Slot) -> Error {
@@ -334,7 +393,7 @@ impl Posts<'_> {
     /// Combines the strings of all ranks in the order of ranks, at a rank that `wants` the result.
     ///
     /// No string is too long for the board: operands are announced there, or short (see
-    /// [`SHORT_POSTED`](super::message::SHORT_POSTED)).
+    /// [`Call::longest_posted`](super::calls::Call::longest_posted)).
     ///
     /// # Errors
     /// INTERN for a string that doesn't go by the board.
@@ -472,6 +531,206 @@ impl Posts<'_> {
             && own.checked_sub(1).is_none_or(ends_there)
             && self.board.has(slot, at, &shape.head)
             && self.copy(rank, at + HEAD, to)
+    }
+
+    /// Posts the place of a block for all ranks, as each of them does.
+    pub(super) fn offer_all(&self, shape: &Shape, from: Span) -> Result<()> {
+        self.expect(Posters::All);
+        self.offer(shape, from)
+    }
+
+    /// Posts the place of a result of operands of this shape; or without one, that this rank has no
+    /// result. It still offers its operands.
+    pub(super) fn offer_result(&self, shape: &Shape, result: Option<Span>) -> Result<()> {
+        self.expect(Posters::All);
+        if let Some(result) = result {
+            return self.offer(shape, result);
+        }
+        self.is_offering.store(true, Ordering::Relaxed);
+        self.post(&[Piece::Bytes(&announcement(shape.signature(), shape.bytes))]).map(drop)
+    }
+
+    /// Posts the place of a block for all ranks, as the root.
+    pub(super) fn offer_one(&self, root: u32, shape: &Shape, from: Span) -> Result<()> {
+        self.expect(Posters::One(root));
+        self.offer(shape, from)
+    }
+
+    fn offer(&self, shape: &Shape, from: Span) -> Result<()> {
+        self.is_offering.store(true, Ordering::Relaxed);
+        let offer = self.communicator.process().peer_memory().offer(from.start() as u64);
+        self.post(&[Piece::Bytes(&placed(shape, &offer))]).map(drop)
+    }
+
+    /// Posts the places of equal blocks, one for each rank, as each rank does.
+    pub(super) fn offer_parts(&self, shape: &Shape, from: Span) -> Result<()> {
+        self.expect(Posters::All);
+        self.offer_each(shape, from)
+    }
+
+    /// Posts the places of equal blocks, one for each rank, as the root.
+    pub(super) fn offer_parts_as(&self, root: u32, shape: &Shape, from: Span) -> Result<()> {
+        self.expect(Posters::One(root));
+        self.offer_each(shape, from)
+    }
+
+    fn offer_each(&self, shape: &Shape, from: Span) -> Result<()> {
+        self.is_offering.store(true, Ordering::Relaxed);
+        let ends = Ends::of(self.ranks().map(|_| PLACED));
+        let mut places = SmallVec::<[u8; 512]>::new();
+        let mut offer = self.communicator.process().peer_memory().offer(from.start() as u64);
+        for _ in self.ranks() {
+            places.extend_from_slice(&placed(shape, &offer));
+            offer.address = offer.address.wrapping_add(shape.bytes);
+        }
+        self.post(&[Piece::Bytes(ends.bytes()), Piece::Bytes(&places)]).map(drop)
+    }
+
+    /// Waits until all ranks have posted. Returns where their blocks are, by rank, if each of them
+    /// has posted the place of a block like this one.
+    pub(super) fn places(&self, shape: &Shape) -> Result<Option<SmallVec<[Offer; 8]>>> {
+        self.await_all(self.ranks())?;
+        Ok(self.ranks().map(|rank| self.place_of(shape, rank)).collect())
+    }
+
+    /// Where the root's block is, if it has posted the place of one like this.
+    pub(super) fn place_of_root(&self, shape: &Shape, root: u32) -> Result<Option<Offer>> {
+        self.expect(Posters::One(root));
+        self.await_all(root..root + 1)?;
+        Ok(self.place_of(shape, root))
+    }
+
+    fn place_of(&self, shape: &Shape, rank: u32) -> Option<Offer> {
+        let slot = self.board.found(rank);
+        (self.board.length(slot) == Some(PLACED)).then(|| self.place_at(shape, slot, 0)).flatten()
+    }
+
+    /// Where the block of each rank for this one is, if each has posted the places of blocks like
+    /// it.
+    pub(super) fn places_of_parts(&self, shape: &Shape) -> Result<Option<SmallVec<[Offer; 8]>>> {
+        self.await_all(self.ranks())?;
+        Ok(self.ranks().map(|rank| self.place_of_part(shape, rank)).collect())
+    }
+
+    /// Where the root's block for this rank is, if it has posted the places of blocks like it.
+    pub(super) fn place_of_roots_part(&self, shape: &Shape, root: u32) -> Result<Option<Offer>> {
+        self.expect(Posters::One(root));
+        self.await_all(root..root + 1)?;
+        Ok(self.place_of_part(shape, root))
+    }
+
+    fn place_of_part(&self, shape: &Shape, rank: u32) -> Option<Offer> {
+        let (slot, size) = (self.board.found(rank), self.board.size() as usize);
+        let is_whole = self.board.length(slot) == Some((4 + PLACED) * size);
+        let at = 4 * size + PLACED * self.board.rank() as usize;
+        is_whole.then(|| self.place_at(shape, slot, at)).flatten()
+    }
+
+    fn place_at(&self, shape: &Shape, slot: Slot, at: usize) -> Option<Offer> {
+        let found = self.board.bytes_at::<PLACED>(slot, at)?;
+        let is_like = announced(&found) == Some((shape.signature(), shape.bytes));
+        place(&found).filter(|_| is_like)
+    }
+
+    /// Reads from the memory that another rank has offered, from byte `position` on. Returns false
+    /// if the system doesn't copy it, or the rank has taken it back.
+    pub(super) fn pull(&self, rank: u32, offer: &Offer, position: u64, to: Span) -> bool {
+        let (memory, peer) =
+            (self.communicator.process().peer_memory(), self.board.group().process(rank));
+        Side { span: to, runs: &[(0, to.len())] }.take(memory, peer, offer, position)
+    }
+
+    /// Reads the block that a rank has offered, and settles the exchange. Returns false if that
+    /// isn't possible.
+    pub(super) fn take_offered(&self, rank: u32, offer: &Offer, to: Span) -> bool {
+        let is_read = self.pull(rank, offer, 0, to);
+        if is_read {
+            self.settle();
+        }
+        is_read
+    }
+
+    /// Reads the block of each other rank to its place among all blocks, and settles the exchange;
+    /// if all ranks do so, waits for them. Returns false if one of them can't.
+    pub(super) fn pull_each(
+        &self,
+        places: &[Offer],
+        shape: &Shape,
+        to: Span,
+        all_do: bool,
+    ) -> Result<bool> {
+        let pull = |rank: u32| {
+            let to = to.part(shape.bytes * u64::from(rank), shape.bytes);
+            to.is_some_and(|to| self.pull(rank, &places[rank as usize], 0, to))
+        };
+        if !self.others().all(pull) {
+            return Ok(false);
+        }
+        if all_do {
+            return self.settle_all();
+        }
+        self.settle();
+        Ok(true)
+    }
+
+    /// The other ranks, from the next one on. So the ranks begin with different ones.
+    pub(super) fn others(&self) -> impl Iterator<Item = u32> + use<> {
+        let (own, size) = (self.board.rank(), self.board.size());
+        (1..size).map(move |step| (own + step) % size)
+    }
+
+    /// This rank needs no place of the exchange any more.
+    pub(super) fn settle(&self) {
+        self.board.settle(self.exchange, false);
+    }
+
+    /// Waits until these ranks need no place of the exchange any more. Returns the bits of those
+    /// that couldn't read the places that they need.
+    pub(super) fn await_settled(&self, ranks: Range<u32>) -> Result<u32> {
+        let (own, mut next) = (self.board.rank(), ranks.start);
+        let poll = |arming| {
+            while next < ranks.end {
+                if next != own && !self.board.is_settled(next, self.exchange, arming) {
+                    return Err(next);
+                }
+                next += 1;
+            }
+            Ok(())
+        };
+        self.wait(poll, |_| None)?;
+        let others = ranks.filter(|rank| *rank != own);
+        Ok(others.fold(0, |bits, rank| {
+            bits | u32::from(self.board.has_refused(rank, self.exchange)) << rank
+        }))
+    }
+
+    /// This rank can't read a place of the exchange, and needs the data by message.
+    pub(super) fn refuse(&self) {
+        self.board.settle(self.exchange, true);
+    }
+
+    /// Each rank has read what each other one has posted.
+    pub(super) fn have_met(&self) {
+        self.has_met.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn rank(&self) -> u32 {
+        self.board.rank()
+    }
+
+    /// As all ranks do, settles the exchange and waits for the others. Returns whether all of them
+    /// have read what they need.
+    pub(super) fn settle_all(&self) -> Result<bool> {
+        self.settle();
+        let have_read = self.await_settled(self.ranks())? == 0;
+        self.has_met.store(have_read, Ordering::Relaxed);
+        Ok(have_read)
+    }
+
+    /// The end of this exchange takes nothing back that this rank has offered: the others have
+    /// read it, or a later exchange of the call waits for them.
+    pub(super) fn keep_offer(&self) {
+        self.is_offering.store(false, Ordering::Relaxed);
     }
 
     /// Whether a rank has posted a block like this one, and nothing else.

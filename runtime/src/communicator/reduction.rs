@@ -18,9 +18,10 @@ use shipable::{View, ViewMut};
 
 use super::Communicator;
 use super::calls::{Call, Ongoing};
-use super::message::{Block, Side, announced, announcement, open, whole_length};
+use super::message::{Block, Side, open, whole_length};
 use super::operator::{Operator, UserOp};
 use super::participants::{Participants, finish};
+use super::places::{announced, announcement};
 use super::shapes::HEAD;
 use super::slices::{Announced, Stream, equal_slices};
 use crate::bytes::Bytes;
@@ -603,7 +604,8 @@ impl Communicator {
                         (slicing, &combining.by)
                     {
                         let blocks = self.blocks_for(self.group(), operands.count, Some(ranges))?;
-                        let named = divided(operands.signature(operands.count)?, &blocks);
+                        let named =
+                            divided(operands.signature(operands.count)?, blocks.into_iter());
                         bytes[1..HEAD].copy_from_slice(&named.to_le_bytes());
                     }
                     Ok(bytes)
@@ -630,16 +632,16 @@ impl Communicator {
                 let place = |elements| self.packed_size(&operands, elements);
                 let slice = |block: &Range<u64>| Ok(place(block.start)?..place(block.end)?);
                 let slices = blocks.iter().map(slice).collect::<Result<Vec<_>>>()?;
-                named = divided(signature, &slices);
+                named = divided(signature, slices.iter().cloned());
                 slices
             }
-            _ => equal_slices(length, reduction.element().max(1), size),
+            _ => equal_slices(length, reduction.element().max(1), size).collect(),
         };
         let operands = match self.is_run(&operands) {
             true => Stream::Run(operands),
             false => Stream::Packed(self.pack_bare(Block::of(&operands))?),
         };
-        let message = announcement(named, length)?;
+        let message = Bytes::copy_of(&announcement(named, length))?;
         Ok((message, Announced { operands, reduction, signature, slices }))
     }
 
@@ -732,8 +734,8 @@ impl Communicator {
 
 /// The hash of the signature of operands that the ranks divide into these ranges. Ranks that divide
 /// theirs in different ways don't match.
-fn divided(signature: u128, ranges: &[Range<u64>]) -> u128 {
-    let ends = ranges.iter().flat_map(|range| [range.start, range.end]);
+pub(super) fn divided(signature: u128, ranges: impl Iterator<Item = Range<u64>>) -> u128 {
+    let ends = ranges.flat_map(|range| [range.start, range.end]);
     ends.fold(signature, |hash, end| {
         (hash ^ u128::from(end)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(61)
     })
@@ -756,7 +758,12 @@ impl Slicing<'_> {
         Ok(match self {
             Slicing::None => false,
             Slicing::Equal(at) | Slicing::Of(at, _) => {
-                length > communicator.longest_short(at)? && communicator.are_alike()
+                // All ranks decide alike.
+                let longest = match communicator.participants(at).board()? {
+                    Some(board) => board.longest_posted(at.call),
+                    None => communicator.longest_short(at)?,
+                };
+                length > longest && communicator.are_alike()
             }
         })
     }

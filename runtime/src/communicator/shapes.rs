@@ -14,6 +14,20 @@ pub(super) struct Shape {
     pub bytes: u64,
 }
 
+impl Shape {
+    /// The shape of a block of `bytes` bytes of this signature.
+    pub(super) fn new(signature: u128, bytes: u64) -> Shape {
+        Shape { head: head(signature), bytes }
+    }
+
+    /// The hash of the signature.
+    pub(super) fn signature(&self) -> u128 {
+        let mut hash = [0; HEAD - 1];
+        hash.copy_from_slice(&self.head[1..]);
+        u128::from_le_bytes(hash)
+    }
+}
+
 /// The shapes of the data of a communicator's last calls, by type, count and number of blocks.
 #[derive(Default)]
 pub(super) struct Shapes([Known; 8]);
@@ -51,7 +65,7 @@ impl Shapes {
         if key == [id, count, blocks] {
             let [low, high] = [&known.signature[0], &known.signature[1]].map(read);
             let signature = u128::from(high) << 64 | u128::from(low);
-            let shape = Shape { head: head(signature), bytes: read(&known.bytes) };
+            let shape = Shape::new(signature, read(&known.bytes));
             let start = read(&known.start) as i64;
             fence(Ordering::Acquire);
             if version % 2 == 0 && known.version.load(Ordering::Relaxed) == version {
@@ -65,7 +79,7 @@ impl Shapes {
             return None;
         }
         let (signature, bytes) = (datatype.repeated(block).ok()?, bytes / blocks);
-        let found = Some((start, Shape { head: head(signature), bytes }));
+        let found = Some((start, Shape::new(signature, bytes)));
         let (odd, acquire, relaxed) = (version | 1, Ordering::Acquire, Ordering::Relaxed);
         if version == odd || known.version.compare_exchange(version, odd, acquire, relaxed).is_err()
         {

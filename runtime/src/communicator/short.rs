@@ -16,9 +16,10 @@ use shipable::reduce::{Op, Reduction};
 use super::Communicator;
 use super::board::Board;
 use super::calls::Ongoing;
-use super::message::{SHORT_POSTED, Side};
+use super::message::Side;
+use super::offers::{Mode, Operands, Target};
 use super::operator::Operator;
-use super::posts::Posts;
+use super::reduction::divided;
 use super::shapes::Shape;
 use crate::bytes::Bytes;
 use crate::error::{ErrorKind, Result};
@@ -44,15 +45,6 @@ struct Fold {
     meets: bool,
 }
 
-/// The outcome of a call, or `None` if it is left to its general steps.
-fn made(outcome: Result<bool>) -> Option<Result<()>> {
-    match outcome {
-        Ok(true) => Some(Ok(())),
-        Ok(false) => None,
-        Err(error) => Some(Err(error)),
-    }
-}
-
 impl Communicator {
     /// The board, if short data are posted there as they lie in memory.
     fn plain_board(&self) -> Option<&Board> {
@@ -63,8 +55,7 @@ impl Communicator {
         (is_plain && self.foreign_packed().is_none()).then_some(board)
     }
 
-    /// The elements of a side as `blocks` equal blocks, if they lie in one run of memory, and the
-    /// blocks are short enough to be posted.
+    /// The elements of a side as `blocks` equal blocks, if they lie in one run of memory.
     fn run<'s>(&'s self, side: Side<'s>, board: &Board, blocks: u64) -> Option<Run<'s>> {
         let (datatype, count, span) = match side.what {
             What::InPlace => return None,
@@ -79,38 +70,35 @@ impl Communicator {
             }
         };
         let (start, shape) = board.shapes().shape(datatype, count, blocks)?;
-        if shape.bytes > SHORT_POSTED.min(board.longest_part() as u64) {
-            return None;
-        }
         let span = span.part_at(start, shape.bytes * blocks)?;
         Some(Run { datatype, span, shape })
-    }
-
-    /// Runs the exchange of a call. If it returns false, the general steps go on with it.
-    fn exchanged(
-        &self,
-        board: &Board,
-        at: Ongoing,
-        exchange: impl FnOnce(&Posts<'_>) -> Result<bool>,
-    ) -> Option<Result<()>> {
-        let posts = match Posts::begin(self, board, at) {
-            Ok(posts) => posts?,
-            Err(error) => return Some(Err(error)),
-        };
-        let outcome = exchange(&posts);
-        if let Ok(false) = outcome {
-            posts.leave_open();
-        }
-        made(outcome)
     }
 
     pub(super) fn short_bcast(&self, at: Ongoing, data: Side<'_>, root: i32) -> Option<Result<()>> {
         let board = self.plain_board()?;
         let (root, Run { span, shape, .. }) = (self.root(root).ok()?, self.run(data, board, 1)?);
-        self.exchanged(board, at, |posts| match self.rank() == root as i32 {
-            true => posts.give_one(root, &shape, span).map(|()| true),
-            false => posts.take_one(root, &shape, span),
-        })
+        let mode = self.mode(board, at, &shape)?;
+        if self.rank() != root as i32 {
+            return self.exchanged(board, at, |posts| match mode {
+                Mode::Posted => posts.take_one(root, &shape, span),
+                Mode::Offered => {
+                    let place = posts.place_of_root(&shape, root)?;
+                    Ok(place.is_some_and(|place| posts.take_offered(root, &place, span)))
+                }
+            });
+        }
+        let mut refused = 0;
+        let outcome = self.exchanged(board, at, |posts| {
+            match mode {
+                Mode::Posted => posts.give_one(root, &shape, span)?,
+                Mode::Offered => {
+                    posts.offer_one(root, &shape, span)?;
+                    refused = posts.await_settled(0..board.size())?;
+                }
+            }
+            Ok(true)
+        })?;
+        Some(outcome.and_then(|()| self.send_refused(at, refused, |_| Some(span))))
     }
 
     /// A gather at a root, or at all ranks.
@@ -139,12 +127,26 @@ impl Communicator {
         if all.as_ref().is_some_and(|all| all.shape != shape) {
             return None;
         }
+        if self.mode(board, at, &shape)? == Mode::Posted {
+            return self.exchanged(board, at, |posts| {
+                posts.give_all(&shape, mine)?;
+                match &all {
+                    None => Ok(true),
+                    Some(all) => posts.take_each(&shape, all.span, root.is_none()),
+                }
+            });
+        }
         self.exchanged(board, at, |posts| {
-            posts.give_all(&shape, mine)?;
-            match &all {
-                None => Ok(true),
-                Some(all) => posts.take_each(&shape, all.span, root.is_none()),
+            posts.offer_all(&shape, mine)?;
+            let Some(all) = &all else {
+                let root = root.unwrap_or_default() as u32;
+                return Ok(posts.await_settled(root..root + 1)? == 0);
+            };
+            if !data.is_in_place() {
+                own(all).map(|own| own.copy_run(0, mine, 0, shape.bytes));
             }
+            let Some(places) = posts.places(&shape)? else { return Ok(false) };
+            posts.pull_each(&places, &shape, all.span, root.is_none())
         })
     }
 
@@ -160,17 +162,36 @@ impl Communicator {
         let room = if room.is_in_place() { None } else { Some(self.run(room, board, 1)?) };
         if self.rank() != root as i32 {
             let Run { span, shape, .. } = room?;
-            return self.exchanged(board, at, |posts| posts.take_dealt(root, &shape, span));
+            let mode = self.mode(board, at, &shape)?;
+            return self.exchanged(board, at, |posts| match mode {
+                Mode::Posted => posts.take_dealt(root, &shape, span),
+                Mode::Offered => {
+                    let place = posts.place_of_roots_part(&shape, root)?;
+                    Ok(place.is_some_and(|place| posts.take_offered(root, &place, span)))
+                }
+            });
         }
         let Run { span, shape, .. } = self.run(data, board, size)?;
         if room.as_ref().is_some_and(|room| room.shape != shape) {
             return None;
         }
-        let own = span.part(shape.bytes * u64::from(root), shape.bytes)?;
-        self.exchanged(board, at, |posts| {
-            posts.deal_one(root, &shape, span)?;
-            Ok(room.as_ref().is_none_or(|room| room.span.copy_run(0, own, 0, shape.bytes)))
-        })
+        let mode = self.mode(board, at, &shape)?;
+        let part = |rank: u32| span.part(shape.bytes * u64::from(rank), shape.bytes);
+        let (own, mut refused) = (part(root)?, 0);
+        let outcome = self.exchanged(board, at, |posts| {
+            match mode {
+                Mode::Posted => posts.deal_one(root, &shape, span)?,
+                Mode::Offered => posts.offer_parts_as(root, &shape, span)?,
+            }
+            if let Some(room) = &room {
+                room.span.copy_run(0, own, 0, shape.bytes);
+            }
+            if mode == Mode::Offered {
+                refused = posts.await_settled(0..board.size())?;
+            }
+            Ok(true)
+        })?;
+        Some(outcome.and_then(|()| self.send_refused(at, refused, part)))
     }
 
     pub(super) fn short_alltoall(
@@ -185,9 +206,18 @@ impl Communicator {
         if room.shape != data.shape {
             return None;
         }
+        let (own, shape) = (self.rank() as u64, &room.shape);
+        let mode = self.mode(board, at, shape)?;
         self.exchanged(board, at, |posts| {
-            posts.deal_all(&data.shape, data.span)?;
-            posts.take_dealt_by_each(&room.shape, room.span)
+            if mode == Mode::Posted {
+                posts.deal_all(shape, data.span)?;
+                return posts.take_dealt_by_each(shape, room.span);
+            }
+            posts.offer_parts(shape, data.span)?;
+            let start = (shape.bytes * own) as i64;
+            room.span.copy_run(start, data.span, start, shape.bytes);
+            let Some(places) = posts.places_of_parts(shape)? else { return Ok(false) };
+            posts.pull_each(&places, shape, room.span, true)
         })
     }
 
@@ -212,6 +242,12 @@ impl Communicator {
             (true, false) => Some(self.room_like(room, board, &mine.shape)?),
         };
         let reduction = self.reduction(&mine, op)?;
+        if self.mode(board, at, &mine.shape)? == Mode::Offered {
+            let Run { span, shape, .. } = mine;
+            let operands = Operands { reduction: &reduction, shape, mine: span };
+            let (in_place, root) = (data.is_in_place(), root.map(|root| root as u32));
+            return self.reduce_offered(board, at, &operands, &Target { room: to, in_place, root });
+        }
         let (ranks, part) = (0..self.group().size() as u32, 0..mine.shape.bytes);
         let fold = Fold { reduction, ranks, part, to, meets: root.is_none() };
         self.folded(board, at, &mine, fold)
@@ -235,6 +271,7 @@ impl Communicator {
             (true, false) => Some(self.room_like(room, board, &mine.shape)?),
         };
         let reduction = self.reduction(&mine, op)?;
+        self.mode(board, at, &mine.shape)?;
         let (ranks, part) = (0..rank + u32::from(inclusive), 0..mine.shape.bytes);
         self.folded(board, at, &mine, Fold { reduction, ranks, part, to, meets: false })
     }
@@ -257,7 +294,17 @@ impl Communicator {
             false => self.room_like(room, board, &block)?,
         };
         let reduction = self.reduction(&mine, op)?;
-        let part = block.bytes * rank..block.bytes * (rank + 1);
+        let part_of = |rank| block.bytes * rank..block.bytes * (rank + 1);
+        if self.mode(board, at, &mine.shape)? == Mode::Offered {
+            let Run { span, shape, .. } = mine;
+            let signature = divided(shape.signature(), (0..size).map(part_of));
+            let shape = Shape::new(signature, shape.bytes);
+            let operands = Operands { reduction: &reduction, shape, mine: span };
+            let (in_place, root) = (data.is_in_place(), None);
+            let target = Target { room: Some(to), in_place, root };
+            return self.reduce_alone(board, at, &operands, (&part_of(rank), &target));
+        }
+        let part = part_of(rank);
         let fold = Fold { reduction, ranks: 0..size as u32, part, to: Some(to), meets: true };
         self.folded(board, at, &mine, fold)
     }

@@ -39,12 +39,16 @@ pub(super) struct Announced {
 }
 
 /// Slices of `length` bytes that end with whole elements, and are about equal.
-pub(super) fn equal_slices(length: u64, element: u64, ranks: u64) -> Vec<Range<u64>> {
+pub(super) fn equal_slices(
+    length: u64,
+    element: u64,
+    ranks: u64,
+) -> impl Iterator<Item = Range<u64>> {
     let count = length / element;
     let (least, more) = (count / ranks, count % ranks);
     // The first ranks have one element more.
-    let start = |rank: u64| (rank * least + rank.min(more)) * element;
-    (0..ranks).map(|rank| start(rank)..start(rank + 1)).collect()
+    let start = move |rank: u64| (rank * least + rank.min(more)) * element;
+    (0..ranks).map(move |rank| start(rank)..start(rank + 1))
 }
 
 /// Elements as the bytes of their packed stream.
@@ -177,7 +181,7 @@ mod tests {
     fn slices_cover_all_bytes_and_differ_by_one_element_at_most() {
         for (count, ranks) in [(0, 1), (0, 3), (1, 3), (7, 3), (9, 3), (1000, 7)] {
             for element in [1, 8, 12] {
-                let slices = equal_slices(count * element, element, ranks);
+                let slices = Vec::from_iter(equal_slices(count * element, element, ranks));
                 assert_eq!(slices.len() as u64, ranks);
                 let mut end = 0;
                 for slice in &slices {

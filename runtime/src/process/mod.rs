@@ -210,6 +210,13 @@ impl Process {
         &self.beside.peer_memory
     }
 
+    /// Takes back all memory that this process has offered to its peers.
+    pub(crate) fn take_offers_back(&self) {
+        // One thread at a time does so: the one that has the engine.
+        let _engine = self.engine();
+        self.peer_memory().withdraw();
+    }
+
     /// This rank's allocations in the segment outside of windows.
     pub(crate) fn places(&self) -> &Places {
         &self.books.places
