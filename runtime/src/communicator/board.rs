@@ -49,7 +49,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use longshore_transport::{Mapping, Range as Place, Segment, SegmentError};
 
-use super::calls::Call;
+use super::calls::{Call, LONGEST_POSTED};
 use super::shapes::Shapes;
 use crate::bytes::Bytes;
 use crate::counter;
@@ -336,9 +336,11 @@ impl Board {
     }
 
     /// Bytes of the longest block that the ranks of a call post, if they can offer longer ones.
+    /// More than two ranks often have fewer cores, and wait longer for the ranks that read them.
     #[inline]
     pub(super) fn longest_posted(&self, call: Call) -> u64 {
-        call.longest_posted().min(self.longest_part() as u64)
+        let longest = if self.size > 2 { LONGEST_POSTED } else { call.longest_posted() };
+        longest.min(self.longest_part() as u64)
     }
 
     /// Whether a slot has room for a string of so many bytes.

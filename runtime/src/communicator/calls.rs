@@ -63,14 +63,14 @@ const NAMES: [&str; 34] = [
 /// Bytes of the longest block that any call posts on a board.
 pub(super) const LONGEST_POSTED: u64 = 16 << 10;
 
-/// Bytes of the longest block that each of the calls posts on a board, if longer ones can be read
-/// from the memory of their ranks.
+/// Bytes of the longest block that each of the calls posts on a board of two ranks, if longer ones
+/// can be read from the memory of their ranks.
 const POSTED: [u64; NAMES.len()] = {
     const SHORTER: [(&str, u64); 6] = [
         ("gather", 8 << 10),
-        ("allgather", 4 << 10),
+        ("allgather", 8 << 10),
         ("scatter", 8 << 10),
-        ("alltoall", 4 << 10),
+        ("alltoall", 8 << 10),
         ("reduce", 8 << 10),
         ("allreduce", 8 << 10),
     ];
@@ -131,8 +131,8 @@ impl Call {
         SCANS.contains(&self.name)
     }
 
-    /// Bytes of the longest block that the call posts on a board, if longer ones can be read from
-    /// the memory of their ranks (docs/tuning.md, "Long blocks of collective calls").
+    /// Bytes of the longest block that the call posts on a board of two ranks, if longer ones can be
+    /// read from the memory of their ranks (docs/tuning.md, "Long blocks of collective calls").
     #[inline]
     pub(super) fn longest_posted(&self) -> u64 {
         POSTED[usize::from(self.name)]
