@@ -15,7 +15,8 @@ enum { LONG = 10007 }; /* ints of a long block */
 
 static int element(int from, int to, int at) { return (from * 16 + to) * 100000 + at; }
 
-/* Memory for a block of each rank. It is secret if that is wanted and the system has such memory. */
+/* Memory for a block of each rank. It is secret if that is wanted, and if the system has such
+   memory. */
 static int *memory(int is_secret) {
   size_t bytes = (size_t)LONG * size * sizeof(int);
   int file = is_secret ? (int)syscall(SYS_memfd_secret, 0) : -1;

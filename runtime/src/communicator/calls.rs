@@ -131,8 +131,8 @@ impl Call {
         SCANS.contains(&self.name)
     }
 
-    /// Bytes of the longest block that the call posts on a board of two ranks, if longer ones can be
-    /// read from the memory of their ranks (docs/tuning.md, "Long blocks of collective calls").
+    /// Bytes of the longest block that the call posts on a board of two ranks, if longer ones can
+    /// be read from the memory of their ranks (docs/tuning.md, "Long blocks of collective calls").
     #[inline]
     pub(super) fn longest_posted(&self) -> u64 {
         POSTED[usize::from(self.name)]
