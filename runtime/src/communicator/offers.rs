@@ -27,9 +27,8 @@ use crate::error::{ErrorKind, Result};
 use crate::job::Routes;
 use crate::memory::Span;
 
-/// Bytes of operands that a rank copies from each other one at a time, and from all of them: as
-/// many as stay in its second-level cache.
-const PIECE: u64 = 64 << 10;
+/// Bytes of operands that a rank copies from all others at a time: as many as stay in its
+/// second-level cache (docs/tuning.md, "Long blocks of collective calls").
 const PIECES: u64 = 256 << 10;
 
 /// How a rank's block goes to others by the board.
@@ -241,7 +240,7 @@ fn combine(
 ) -> bool {
     let (own, last) = (posts.rank(), places.len() as u32 - 1);
     let element = reduction.element().max(1);
-    let most = (PIECES / u64::from(last)).min(PIECE);
+    let most = PIECES / u64::from(last);
     let piece = (most - most % element).max(element).min(slice.end - slice.start);
     let Ok(mut room) = Bytes::stale((piece * u64::from(last)) as usize) else { return false };
     // An operation leaves its result where its second operand is. So each rank's operands are
