@@ -235,10 +235,10 @@ fn an_exit_within_a_fence_is_an_exit_without_finalize() {
     let line = "longshore: rank 1 (env) exited without finalize, during its own work; \
                 ending the other rank";
     finished.expect(1, &[line]);
-    // With `report`, the other rank prints the cause too.
+    // With `survive`, the other rank prints the cause too.
     let reported = ["--on-death", "survive", "-n", "2"].map(str::to_owned).to_vec();
     let stderr = run(&[reported, role("exit")].concat()).stderr;
-    let cause = "rank 1 is gone: dead, exited with status 0, without finalize";
+    let cause = "rank 1 has failed: dead, exited with status 0, without finalize";
     assert!(stderr.contains(cause), "{stderr}");
 }
 
