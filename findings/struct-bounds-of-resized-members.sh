@@ -3,10 +3,10 @@
 # member of a type that was resized, or of a subarray, beside a plain member.
 #
 # MPI-5.0 section 5.1.6: if a typemap has markers of the lower or upper bound, the bounds come from
-# the markers alone. MPI_Type_create_resized and MPI_Type_create_subarray set such markers. So the
-# bounds of a struct of 1,792 bytes at 0 and of a byte that was resized to 8 bytes at 1,792 are those
-# of the second member: the lower bound is 1,792 and the extent 8. Open MPI says that. MPICH counts
-# the plain member too, and says 0 and 1,800.
+# the markers alone. MPI_Type_create_resized and MPI_Type_create_subarray set such markers. So a
+# struct of 1,792 bytes at 0 and of a byte that was resized to 8 bytes at 1,792 has the bounds of
+# its second member: the lower bound is 1,792 and the extent 8. Open MPI says that. MPICH counts the
+# plain member too, and says 0 and 1,800.
 #
 # A library that describes a header and one array of a file by such a struct therefore gets tiles of
 # a view that overlap each other with one library, and lie side by side with the other. An MPI
