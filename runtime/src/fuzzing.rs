@@ -53,6 +53,7 @@ impl Target {
             unit: 8,
             policy: Policy::SameLayout,
             same_op: false,
+            is_shared: false,
             group,
             control: Arc::new(control.expect("as long as it has to be")),
         };

@@ -160,7 +160,7 @@ pub use origin::{Destination, IN_PLACE, InPlace, Origin, RankMemory, RankMemoryM
 pub use p2p::{Envelope, Matched, Receiving, Sending};
 pub use port::Port;
 pub use program::{Interface, Language, SourceLine};
-pub use rank::{Matching, Rank, init, init_with};
+pub use rank::{Matching, Rank, init, init_with, watched_pages};
 pub use raw::Pointed;
 pub use route::Route;
 pub use several::{

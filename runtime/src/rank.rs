@@ -3,21 +3,24 @@
 mod ports;
 
 use std::any::Any;
+use std::ops::Range;
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU16;
 
 use longshore_transport::shm::ShmLink;
 use longshore_transport::{Journal, Link, Segment};
 use shipable::{Architecture, Datatype, Element};
 
 use crate::buffer::Buffer;
+use crate::check::loads;
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result, type_string};
 use crate::job::Hosts;
 use crate::job::{Activity, Environment, Network, Topic};
 use crate::object::{Cacheable, Callbacks, Holder, Keyval};
 use crate::process::{ForkGuard, Process, Setup};
-use crate::program::Line;
+use crate::program::{Line, SourceLine};
 use crate::tap::Tapped;
 use crate::types::{ForeignType, OTHER_RANK, Type};
 use crate::window::Allocation;
@@ -497,6 +500,29 @@ impl Rank {
         }
     }
 
+    /// Under `--check`, code of the program at the address `place` loads these bytes of memory, or
+    /// stores to them, as its compiler reports. `finder` finds the source line of an address. Call
+    /// it for each access whose page is [watched](watched_pages).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// static LINE: longshore::SourceLine =
+    ///     longshore::SourceLine { file: String::new(), line: 1, column: 0 };
+    /// rank.touched(0x1000..0x1008, true, 0x5000, |_| &LINE);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    #[doc(hidden)]
+    pub fn touched(
+        &self,
+        bytes: Range<usize>,
+        stores: bool,
+        place: usize,
+        finder: fn(usize) -> &'static SourceLine,
+    ) {
+        self.process.touched(bytes, stores, place, finder);
+    }
+
     /// Starts to record the frames that this rank sends and receives, or stops and drops the
     /// records.
     ///
@@ -619,4 +645,15 @@ impl Rank {
         self.process.names().forget_free_handlers();
         ended.and(flushed).and(met).and(cleared)
     }
+}
+
+/// How many areas of memory the checks of this process watch in the pages of 4096 bytes whose
+/// numbers end in the same 16 bits. All are 0 without `--check`.
+///
+/// ```
+/// assert_eq!(longshore::watched_pages().len(), 1 << 16);
+/// ```
+#[doc(hidden)]
+pub fn watched_pages() -> &'static [AtomicU16] {
+    loads::pages()
 }

@@ -83,6 +83,13 @@ impl Footprint {
         Footprint { shape: Arc::new(StretchSet::of(vec![run], true)), base: bytes.start }
     }
 
+    /// The footprint of `count` runs of `len` bytes each, `stride` bytes apart.
+    pub(crate) fn strided(start: i64, len: u64, count: u64, stride: i64) -> Footprint {
+        let dims = if count > 1 { vec![(count, stride)] } else { Vec::new() };
+        let runs = Stretch { start: 0, len, dims };
+        Footprint { shape: Arc::new(StretchSet::of(vec![runs], true)), base: start }
+    }
+
     /// The range from the first byte to the last; `None` if the footprint is empty.
     pub(crate) fn bounds(&self) -> Option<Range<i64>> {
         let (first, end) = (self.shape.stretches.first()?, self.shape.ends.last()?);

@@ -24,6 +24,7 @@ pub(crate) mod circle;
 pub(crate) mod clock;
 pub(crate) mod footprint;
 pub(crate) mod history;
+pub(crate) mod loads;
 pub(crate) mod messages;
 pub(crate) mod note;
 pub(crate) mod order;
@@ -36,9 +37,11 @@ use std::sync::Arc;
 use longshore_transport::lock::Sharing;
 use shipable::Architecture;
 
-use buffers::{Buffers, IsActive, Use};
+use buffers::{Buffers, Flight, IsActive, Use};
 use clock::Clock;
+use footprint::Footprint;
 use history::{Access, Deed, History, Site};
+use loads::{Loads, Run, Watch};
 use messages::{Got, Messages, Room, Send, Told};
 use report::{Reports, Tally};
 
@@ -67,6 +70,9 @@ pub(crate) struct Check {
     missed: u64,
     messages: Messages,
     buffers: Buffers,
+    loads: Arc<Loads>,
+    /// The source lines of code that loads and stores, by its address.
+    places: HashMap<usize, Site>,
 }
 
 /// The checks' state about one peer.
@@ -87,6 +93,8 @@ struct Watched {
     /// The members of the window, by rank in the job.
     members: Vec<u32>,
     history: History,
+    /// This rank's memory, if the loads and stores there are known to be its own.
+    memory: Option<Watch>,
     /// The joined clocks of past holders of its lock: of exclusive and of shared holders.
     alone: Clock,
     shared: Clock,
@@ -118,7 +126,7 @@ pub(crate) struct Posted {
 }
 
 impl Check {
-    pub(crate) fn new(me: u32, ranks: u32, topics: Topics) -> Check {
+    pub(crate) fn new(me: u32, ranks: u32, topics: Topics, loads: Arc<Loads>) -> Check {
         let mut clock = Clock::new(ranks);
         // No other rank may know this number yet, so that unpublished accesses aren't ordered.
         clock.advance(me);
@@ -132,14 +140,24 @@ impl Check {
             circle: None,
             missed: 0,
             messages: Messages::default(),
-            buffers: Buffers::default(),
+            buffers: Buffers::new(loads.clone()),
+            loads,
+            places: HashMap::new(),
         }
     }
 
-    pub(crate) fn open_window(&mut self, window: u32, members: &[u32], same_op: bool) {
+    /// Opens a window. `memory` is this rank's, if no other rank loads from it or stores to it.
+    pub(crate) fn open_window(
+        &mut self,
+        window: u32,
+        members: &[u32],
+        same_op: bool,
+        memory: Option<Range<usize>>,
+    ) {
         let watched = Watched {
             members: members.to_vec(),
             history: History::new(same_op),
+            memory: memory.map(|memory| self.loads.watch(memory)),
             alone: Clock::default(),
             shared: Clock::default(),
             post: None,
@@ -158,6 +176,8 @@ impl Check {
     }
 
     pub(crate) fn close_window(&mut self, window: u32) {
+        self.take_loads();
+        self.buffers.close_window(window);
         if let Some(watched) = self.windows.remove(&window) {
             self.missed += watched.history.missed;
         }
@@ -172,6 +192,7 @@ impl Check {
     /// This rank's clock, if the peer hasn't been sent it yet. Operations carry it to be compared
     /// with; the target doesn't adopt it.
     pub(crate) fn news_for(&mut self, peer: u32) -> Option<Vec<u64>> {
+        self.take_loads();
         let told = &mut self.peers[peer as usize].told;
         (std::mem::replace(told, self.version) != self.version)
             .then(|| self.clock.numbers().to_vec())
@@ -179,12 +200,14 @@ impl Check {
 
     /// Starts a new clock number, after the clock was sent: later accesses aren't covered by it.
     pub(crate) fn released(&mut self) {
+        self.take_loads();
         self.clock.advance(self.me);
         self.version += 1;
     }
 
     /// The clock that a collective call sends to all ranks.
     pub(crate) fn release_to_all(&mut self) -> Vec<u64> {
+        self.take_loads();
         let known = self.clock.numbers().to_vec();
         self.released();
         known
@@ -192,6 +215,7 @@ impl Check {
 
     /// Adopts another rank's clock: its past is now known here.
     pub(crate) fn learn(&mut self, known: &Clock) {
+        self.take_loads();
         self.version += u64::from(self.clock.join(known));
     }
 
@@ -243,6 +267,7 @@ impl Check {
         access: Access,
         fetches: bool,
     ) -> Option<Vec<u64>> {
+        self.take_loads();
         let known = std::mem::take(&mut self.peers[access.origin as usize].heard);
         let granted = self.record(window, access.clone(), &known, fetches);
         self.peers[access.origin as usize].heard = known;
@@ -275,17 +300,65 @@ impl Check {
         if bytes.is_empty() {
             return;
         }
-        let deed = if stores { Deed::Store } else { Deed::Load };
         if let (Some(watched), false) = (self.windows.get(&window), stores) {
             // A rank that polls a value learns the clocks of the accumulates to it.
             let acquired = watched.history.acquired(&bytes);
             self.learn(&acquired);
         }
+        self.record_own(window, Footprint::run(bytes), stores, site);
+    }
+
+    /// Takes in the loads and stores that the program's compiler has reported so far. It is called
+    /// before the clock changes, and before an operation of a peer is recorded.
+    pub(crate) fn take_loads(&mut self) {
+        let runs = self.loads.take();
+        if runs.is_empty() {
+            return;
+        }
+        let touched: Vec<(u32, &Run, Footprint)> =
+            runs.iter().flat_map(|run| self.touched_by(run)).collect();
+        // A rank that polls a value learns the clocks of the accumulates to it. The runs aren't in
+        // the order of their accesses, so all loads learn first.
+        for (window, _, footprint) in touched.iter().filter(|(_, run, _)| !run.stores) {
+            if let (Some(watched), Some(bounds)) = (self.windows.get(window), footprint.bounds()) {
+                let acquired = watched.history.acquired(&bounds);
+                self.version += u64::from(self.clock.join(&acquired));
+            }
+        }
+        for (window, run, footprint) in touched {
+            let site = self.site_of(run);
+            self.record_own(window, footprint, run.stores, site);
+        }
+        for run in &runs {
+            let site = self.site_of(run);
+            self.buffers.touched(self.me, run, &site, &mut self.reports);
+        }
+    }
+
+    /// The source line of loads or stores.
+    fn site_of(&mut self, run: &Run) -> Site {
+        let line = || site(self.loads.line(run.place).map(Line::Program)).into();
+        self.places.entry(run.place).or_insert_with(line).clone()
+    }
+
+    /// The windows of this rank that loads or stores touch, with the bytes there.
+    fn touched_by<'a>(&self, run: &'a Run) -> Vec<(u32, &'a Run, Footprint)> {
+        let bounds = run.bounds();
+        let windows = self.windows.iter().filter_map(|(&window, watched)| {
+            let memory = watched.memory.as_ref()?.bytes();
+            let is_near = memory.start < bounds.end && bounds.start < memory.end;
+            is_near.then(|| (window, run, run.footprint(memory.start)))
+        });
+        windows.collect()
+    }
+
+    /// Records a load or store of this rank.
+    fn record_own(&mut self, window: u32, footprint: Footprint, stores: bool, site: Site) {
         let access = Access {
             origin: self.me,
-            deed,
+            deed: if stores { Deed::Store } else { Deed::Load },
             site,
-            footprint: footprint::Footprint::run(bytes),
+            footprint,
             number: 0,
             alone: false,
             settled: Some(self.now()),
@@ -363,6 +436,7 @@ impl Check {
 
     /// This rank releases the lock of its own window.
     pub(crate) fn unlock_own(&mut self, window: u32, sharing: Sharing) {
+        self.take_loads();
         let known = self.clock.clone();
         self.unlock_with(window, sharing, &known);
         self.released();
@@ -466,7 +540,21 @@ impl Check {
 
     /// An operation begins to use memory. It `stays` under way if its call doesn't wait for it.
     pub(crate) fn begin_use(&mut self, of: Use, stays: bool) {
+        self.take_loads();
         self.buffers.begin(self.me, of, stays, &mut self.reports);
+    }
+
+    /// A one-sided operation on a window begins to use memory. It is under way until its rank has
+    /// seen it complete, or the program has completed its request.
+    pub(crate) fn begin_one_sided(&mut self, flight: Flight, of: Use, is_requested: bool) {
+        self.take_loads();
+        self.buffers.begin_one_sided(self.me, flight, (of, is_requested), &mut self.reports);
+    }
+
+    /// This rank has seen its operations on these targets of a window complete.
+    pub(crate) fn end_one_sided(&mut self, window: u32, targets: &[u32]) {
+        self.take_loads();
+        self.buffers.end_one_sided(window, targets);
     }
 
     /// The operations that this thread has begun in the call at this line have a request.
@@ -537,7 +625,7 @@ impl Check {
 
     pub(crate) fn tally(&self) -> Tally {
         let missed = self.windows.values().map(|watched| watched.history.missed).sum::<u64>();
-        self.reports.tally(self.missed + missed)
+        self.reports.tally(self.missed + missed + self.loads.missed())
     }
 }
 

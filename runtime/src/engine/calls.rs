@@ -19,11 +19,11 @@ use super::messages::{Arrival, Delivery, Heading, Landing, Message, OtherCall, P
 use super::origin::{Fetch, RdmaAccess};
 use super::outbox::{Outgoing, Purpose, Source};
 use super::revoked::Revocable;
-use super::target::Exposure;
+use super::target::{Exposure, Opened};
 use super::{Engine, Operation, State, Venue};
 use crate::barrier::Barrier;
 use crate::check::Check;
-use crate::check::buffers::Use;
+use crate::check::buffers::{Flight, Use};
 use crate::check::messages::Room;
 use crate::control::Tally;
 use crate::error::{Error, ErrorKind, Result};
@@ -254,10 +254,15 @@ impl State {
 impl State {
     /// Lets peers reach a window, and counts this rank's operations on it.
     pub(crate) fn open_window(&mut self, exposure: Arc<Exposure>, ledger: Arc<Ledger>) {
-        let Exposure { window, group, same_op, .. } = &*exposure;
+        let Exposure { window, group, same_op, opened, is_shared, .. } = &*exposure;
         self.operations.open_window(*window, group.clone(), ledger);
         if let Some(check) = self.notes.check() {
-            check.open_window(*window, group.processes(), *same_op);
+            let memory = match opened {
+                Opened::Whole(memory) if !is_shared => Some(memory.span().addresses()),
+                // Loads and stores of other ranks, which aren't seen, may order this rank's.
+                Opened::Whole(_) | Opened::Attached(_) => None,
+            };
+            check.open_window(*window, group.processes(), *same_op, memory);
         }
         self.target.open_window(exposure);
     }
@@ -722,6 +727,20 @@ impl State {
     pub(crate) fn note_use(&mut self, of: Use, stays: bool) {
         if let Some(check) = self.notes.check() {
             check.begin_use(of, stays);
+        }
+    }
+
+    /// Notes memory that a one-sided operation begins to use, under `--check`.
+    pub(crate) fn note_one_sided(&mut self, flight: Flight, of: Use, is_requested: bool) {
+        if let Some(check) = self.notes.check() {
+            check.begin_one_sided(flight, of, is_requested);
+        }
+    }
+
+    /// This rank has seen its operations on these targets of a window complete.
+    pub(crate) fn end_one_sided(&mut self, window: u32, targets: &[u32]) {
+        if let Some(check) = self.notes.check() {
+            check.end_one_sided(window, targets);
         }
     }
 

@@ -65,6 +65,7 @@ impl Pair {
             unit: 8,
             policy: Policy::Strict,
             same_op: false,
+            is_shared: false,
             group,
             control,
         };

@@ -78,6 +78,12 @@ impl Span {
         self.part(self.origin.checked_add(at)? as u64, len)
     }
 
+    /// The addresses of its bytes.
+    pub(crate) fn addresses(&self) -> std::ops::Range<usize> {
+        let start = self.start.addr();
+        start..start.saturating_add(self.len as usize)
+    }
+
     /// The address of its first byte.
     pub(crate) fn start(&self) -> *mut u8 {
         self.start

@@ -18,6 +18,7 @@ use longshore_transport::{Cause, JobState, PeerMemory, Range, RankState, Rdma, S
 use shipable::Architecture;
 
 use crate::barrier::Barrier;
+use crate::check::loads::{Finder, Loads};
 use crate::endpoint::{self, Endpoint};
 use crate::engine::{Context, Engine, Me, Venue};
 use crate::error::{Error, ErrorKind, Result};
@@ -51,6 +52,8 @@ pub(crate) struct Process {
     beside: Beside,
     /// What records the rank's operations and waits, under `--stats` and `--trace`.
     observer: Option<Arc<Observer>>,
+    /// The loads and stores that the program's compiler reports, under `--check`.
+    loads: Arc<Loads>,
     threads: Threads,
 }
 
@@ -293,6 +296,28 @@ impl Process {
     #[inline]
     pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Code of the program at `place` loads these bytes, or stores to them. The engine may call
+    /// such code, so its lock isn't waited for.
+    pub(crate) fn touched(
+        &self,
+        bytes: std::ops::Range<usize>,
+        stores: bool,
+        place: usize,
+        finder: Finder,
+    ) {
+        if !self.checks() {
+            return;
+        }
+        self.loads.find_by(finder);
+        if self.loads.touched(bytes, stores, place) {
+            if let Ok(mut engine) = self.engine.try_lock() {
+                if let Some(check) = engine.state().check() {
+                    check.take_loads();
+                }
+            }
+        }
     }
 
     /// Releases the memory lent to a window's operations, after the network has finished with it.

@@ -214,13 +214,15 @@ impl Setup {
             segment,
             waiter,
             observer,
+            loads: Arc::default(),
             threads: Threads::new(),
         });
         process.note(Activity::Init, 0);
         let chance = adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
         process.engine().state().set_chance(chance);
         if check != Checking::Off {
-            process.engine().state().set_check(Check::new(me.rank, me.size, check.topics()));
+            let (topics, loads) = (check.topics(), process.loads.clone());
+            process.engine().state().set_check(Check::new(me.rank, me.size, topics, loads));
             if me.rank == 0 && !process.identity.hosts.is_one() {
                 log::say(report::SEVERAL_HOSTS);
             }

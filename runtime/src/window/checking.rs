@@ -78,6 +78,7 @@ impl Checking {
             None => peers.control().group().processes(),
         };
         let mut engine = self.process.engine();
+        engine.state().end_one_sided(self.window, peers);
         for &peer in peers {
             let ledger = flight.ledger();
             let issued = ledger.issued(peer);

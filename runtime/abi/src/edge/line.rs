@@ -106,12 +106,17 @@ pub fn of_call(may_wait: bool) -> Option<&'static SourceLine> {
         Script::Busy => return None,
         Script::None => {}
     }
+    Some(of_address(address))
+}
+
+/// The line of an address in the program's code.
+pub fn of_address(address: usize) -> &'static SourceLine {
     static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
     let known = KNOWN.get_or_init(Mutex::default);
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     let Known { lines, files } = &mut *known;
     // A program has few places of calls, so their lines are kept for good.
-    Some(*lines.entry(address).or_insert_with(|| Box::leak(Box::new(look_up(address, files)))))
+    lines.entry(address).or_insert_with(|| Box::leak(Box::new(look_up(address, files))))
 }
 
 /// The address of the program's call: that of its last byte, since the return address may be of the

@@ -9,6 +9,7 @@
 //! | [`fault`] | the error of a call, before it is raised |
 //! | [`state`], [`turn`], [`lock`] | the process's rank; whose turn an object is; locks |
 //! | [`line`], [`python`], [`source`] | the program's line of a call, in C and in Python |
+//! | [`loads`] | loads and stores of a program that was compiled for `--check` |
 //! | [`made`] | the program's line that made each object, under `--check` |
 //!
 //! A function gets values of these types, and no pointer: `arg` takes over the promises of a
@@ -20,6 +21,7 @@ pub(crate) mod elements;
 pub(crate) mod fault;
 pub(crate) mod handle;
 pub(crate) mod line;
+mod loads;
 pub(crate) mod lock;
 pub(crate) mod made;
 pub(crate) mod python;

@@ -46,6 +46,8 @@ pub(crate) struct Exposure {
     /// Whether all accumulates to one location use one operation, MPI_NO_OP excluded:
     /// `accumulate_ops=same_op`.
     pub same_op: bool,
+    /// Whether other ranks load from the memory and store to it.
+    pub is_shared: bool,
     /// The window's group. Errors name ranks in it.
     pub group: Group,
     /// The control blocks of the window's ranks.

@@ -67,6 +67,7 @@ pub(super) fn build(
         unit: measures.unit,
         policy: info.target_types,
         same_op: info.accumulate_ops == AccumulateOps::SameOp,
+        is_shared: flavor == Flavor::Shared,
         group: communicator.group().clone(),
         control,
     };

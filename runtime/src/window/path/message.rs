@@ -9,11 +9,13 @@ use shipable::{Architecture, Leaf};
 
 use super::{Again, Path, Progress, Waiter, Ways};
 use crate::check::alignment::Placed;
+use crate::check::buffers::{Flight, Use};
 use crate::engine::{BY_NUMBER, Fetch, Measures, Outgoing, Purpose, Source, Ticket};
 use crate::error::{Result, conversion};
 use crate::flavor::Flavor;
 use crate::job::Topic;
 use crate::memory::{Keeper, Lease, Span};
+use crate::program::Line;
 use crate::route::Route;
 use crate::types::{TargetType, Type};
 use crate::window::call::{Action, Call};
@@ -79,6 +81,7 @@ fn carry_out(
     if process.checks() {
         check_alignment(parts, checked)?;
     }
+    let (uses, is_requested) = (uses(parts, checked)?, ways.ticket.is_some());
     let (length, source) = source(parts, action, checked.origin.take(), checked.compare)?;
     let is_moot = |length| length == 0 && notify.is_none();
     if kind == Kind::Put && is_moot(length) {
@@ -102,6 +105,10 @@ fn carry_out(
     parts.flight().lend(target.peer);
     state.define(target.peer, target_type)?;
     state.note_call(target.peer, parts.checking().caller());
+    for of in uses {
+        let flight = Flight { window: parts.id(), target: target.peer };
+        state.note_one_sided(flight, of, is_requested);
+    }
     if notify.is_some() {
         state.note_notifying(target.peer);
     }
@@ -142,6 +149,27 @@ fn carry_out(
         parts.memo().order_accumulates();
     }
     Ok(Some(Progress::Started))
+}
+
+/// Under `--check`, the memory that an operation of a program in another language uses until a call
+/// completes it. In Rust, borrows keep others from it.
+///
+/// Left out: the origins of operations with one element.
+fn uses(parts: &Parts, checked: &Checked<'_>) -> Result<Vec<Use>> {
+    let (process, line) = (parts.process(), parts.checking().caller());
+    let Some(line @ Line::Program(_)) = line.filter(|_| process.checks()) else {
+        return Ok(Vec::new());
+    };
+    let origin = checked.origin.as_ref().filter(|_| !checked.action.is_single());
+    let sides = [(origin, false), (checked.result.as_ref(), true)];
+    let mut uses = Vec::new();
+    for (side, writes) in sides {
+        let Some(Operand { elements, .. }) = side else { continue };
+        let program = elements.datatype.program(&process.me().architecture)?;
+        let memory = (&*program, elements.count, elements.span);
+        uses.push(Use::new((checked.action.call(), line), writes, memory));
+    }
+    Ok(uses)
 }
 
 /// The operands of an operation, as the outbox sends them, and their length in bytes.
