@@ -28,12 +28,16 @@ All words go to the compiler, except these, which may have one or two dashes:
                                  the compiler, folders of headers and of libraries, libraries
   --showme:version               Longshore and its version
   --cc=PROG, --cxx=PROG          the compiler
+  --check                        lets `longshore run --check` see loads and stores of the program
+                                 too; give it to compile and to link, with gcc or clang, on x86-64
+                                 or aarch64
 
 The compiler is that of --cc, of the variable LONGSHORE_CC, MPICH_CC or OMPI_CC, the first that is \
 set, or cc. For C++ it is that of --cxx, LONGSHORE_CXX, MPICH_CXX or OMPI_CXX, or c++.
 
 Examples:
   mpicc -O2 ring.c -o ring
+  mpicc --check ring.c -o ring && longshore run --check -n 2 ./ring
   mpicc --showme
   LONGSHORE_CC=s390x-linux-gnu-gcc mpicc ring.c -o ring     of an installation for that machine";
 
@@ -91,6 +95,7 @@ impl Language {
             .override_usage(format!("{name} [WORDS]..."))
             .after_help(HELP)
             .arg(option("help", "Prints help"))
+            .arg(option("check", "Lets `longshore run --check` see loads and stores"))
             .arg(option("show", "Prints the whole command instead of running it"))
             .arg(option("showme", "Prints the whole command instead of running it"))
             .arg(option("compile-info", "Prints the whole command that compiles"))
@@ -135,8 +140,16 @@ pub fn run(language: Language, mut words: Vec<OsString>) -> ExitCode {
         }
         None => true,
     });
-    let made = prefix().map_err(|error| error.to_string());
-    let made = made.and_then(|prefix| command(&compiler, &prefix, words));
+    let before = words.len();
+    words.retain(|word| option(word) != Some("check"));
+    let checked = words.len() < before;
+    let made = prefix().map_err(|error| error.to_string()).and_then(|prefix| {
+        let check = match checked {
+            true => Some(Instrumentation::new(language, &compiler, &words)?),
+            false => None,
+        };
+        command(&compiler, &prefix, check, words)
+    });
     let (show, command) = match made {
         Ok(made) => made,
         Err(error) => {
@@ -196,6 +209,7 @@ fn quoted(word: &OsStr) -> String {
 fn command(
     compiler: &[OsString],
     prefix: &Path,
+    check: Option<Instrumentation>,
     mut words: Vec<OsString>,
 ) -> Result<(bool, Vec<OsString>), String> {
     let mut asked = |names: &[&str]| {
@@ -230,17 +244,154 @@ fn command(
     let mut command = if only_words { Vec::new() } else { compiler.to_vec() };
     if compile || !link {
         command.push(joined("-I", &prefix.join("include")));
+        if let Some(check) = check {
+            command.extend(check.compile(prefix, &words));
+        }
     }
     let links = link || !compile && (show && words.is_empty() || links(&words));
+    let is_partial = words.iter().any(|word| word == "-r");
     command.extend(words);
     if links {
         let libraries = prefix.join("lib");
+        if let Some(check) = check.filter(|_| !is_partial) {
+            command.extend(check.link(prefix));
+        }
         command.push(joined("-L", &libraries));
         command.push(joined("-Wl,-rpath,", &libraries));
         command.push("-lmpi_abi".into());
     }
     Ok((show || only_some, command))
 }
+
+/// How a compiler is told to call a function before each load and store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Instrumentation {
+    language: Language,
+    /// Whether it is clang. Otherwise it is gcc.
+    is_clang: bool,
+}
+
+impl Instrumentation {
+    /// Asks the compiler which one it is.
+    ///
+    /// # Errors
+    /// The compiler is another one, or for another machine, or a word asks for a sanitizer.
+    fn new(
+        language: Language,
+        compiler: &[OsString],
+        words: &[OsString],
+    ) -> Result<Instrumentation, String> {
+        let name = compiler.join(OsStr::new(" "));
+        let name = name.to_string_lossy();
+        let Some((program, options)) = compiler.split_first() else {
+            return Err("--check: there is no compiler".to_owned());
+        };
+        // These words say for which machine, too.
+        let machine = words.iter().filter(|word| {
+            let word = word.to_string_lossy();
+            ["-m32", "-mx32"].contains(&&*word) || word.starts_with("--target=")
+        });
+        let asked = Command::new(program)
+            .args(options)
+            .args(machine)
+            .args(["-dM", "-E", "-x", "c", "/dev/null"])
+            .output()
+            .map_err(|error| format!("--check: the compiler {name} can't be run: {error}"))?;
+        let is_clang = is_clang(&name, &String::from_utf8_lossy(&asked.stdout), words)?;
+        Ok(Instrumentation { language, is_clang })
+    }
+
+    /// The words for compiling.
+    fn compile(self, prefix: &Path, words: &[OsString]) -> Vec<OsString> {
+        let folder = prefix.join("share/longshore/check");
+        let mut made: Vec<OsString> = Vec::new();
+        if !words.iter().any(|word| word.as_bytes().starts_with(b"-g")) {
+            made.push("-g".into());
+        }
+        // The linker mustn't hear of the instrumentation: it would add the compiler's own
+        // functions. Merged branches would have no line.
+        if self.is_clang {
+            made.extend(CLANG.map(OsString::from));
+        } else {
+            made.push(joined("-specs=", &folder.join("gcc.specs")));
+            made.extend(GCC.map(OsString::from));
+        }
+        // Otherwise it makes accesses of these calls later than it reports accesses.
+        made.extend(WRAPPED.map(|name| format!("-fno-builtin-{name}").into()));
+        made.push("-include".into());
+        made.push(folder.join("mark.h").into());
+        made
+    }
+
+    /// The words for linking, after those of the program.
+    fn link(self, prefix: &Path) -> Vec<OsString> {
+        let file = prefix.join("share/longshore/check/loads.c");
+        let language = match self.language {
+            Language::C => "c",
+            Language::Cxx => "c++",
+        };
+        let mut made = ["-x", language].map(OsString::from).to_vec();
+        made.push(file.into());
+        made.extend(WRAPPED.map(|name| format!("-Wl,--wrap={name}").into()));
+        made
+    }
+}
+
+/// Whether a compiler with these predefined macros is clang, and not gcc.
+///
+/// # Errors
+/// It is neither, or for another machine, or a word asks for a sanitizer.
+fn is_clang(name: &str, macros: &str, words: &[OsString]) -> Result<bool, String> {
+    let sanitizers = words.iter().filter_map(|word| word.to_str()?.strip_prefix("-fsanitize="));
+    let other = sanitizers
+        .flat_map(|list| list.split(','))
+        .find(|one| ["thread", "address", "hwaddress", "memory"].contains(one));
+    if let Some(other) = other {
+        return Err(format!(
+            "--check: -fsanitize={other} beside it: both give the compiler's calls before loads \
+             and stores to functions of their own. Leave one of them out"
+        ));
+    }
+    let has = |name: &str| {
+        macros.lines().any(|line| {
+            line.strip_prefix("#define ").and_then(|rest| rest.split(' ').next()) == Some(name)
+        })
+    };
+    if !(has("__x86_64__") && has("__LP64__") || has("__aarch64__")) {
+        return Err(format!(
+            "--check: the compiler {name} is for another machine than x86-64 and aarch64, where \
+             loads and stores aren't seen. Leave it out: `longshore run --check` still finds \
+             what calls of MPI do"
+        ));
+    }
+    match (has("__clang__"), has("__GNUC__")) {
+        (true, _) => Ok(true),
+        (false, true) => Ok(false),
+        (false, false) => Err(format!(
+            "--check: the compiler {name} is neither gcc nor clang, whose instrumentation of \
+             loads and stores it needs: choose one by --cc"
+        )),
+    }
+}
+
+/// Options of clang.
+const CLANG: [&str; 8] = [
+    "-Xclang",
+    "-fsanitize=thread",
+    "-mllvm",
+    "-tsan-instrument-func-entry-exit=0",
+    "-mllvm",
+    "-enable-tail-merge=0",
+    "-mllvm",
+    "-sink-common-insts=0",
+];
+
+/// Options of gcc, beside those of its file of specs.
+const GCC: [&str; 3] =
+    ["--param=tsan-instrument-func-entry-exit=0", "-fno-crossjumping", "-fno-tree-tail-merge"];
+
+/// Functions of the C library that are seen though they aren't compiled with the program.
+const WRAPPED: [&str; 3] = ["memcpy", "memmove", "memset"];
 
 /// Whether the compiler is asked to link: it has a file, and isn't told to stop before.
 fn links(words: &[OsString]) -> bool {
@@ -324,8 +475,12 @@ mod tests {
     use super::*;
 
     fn made(words: &str) -> (bool, String) {
+        made_with(None, words)
+    }
+
+    fn made_with(check: Option<Instrumentation>, words: &str) -> (bool, String) {
         let words = words.split_whitespace().map(OsString::from).collect();
-        let (show, words) = command(&["cc".into()], Path::new("/p"), words).unwrap();
+        let (show, words) = command(&["cc".into()], Path::new("/p"), check, words).unwrap();
         let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         (show, words.join(" "))
     }
@@ -378,6 +533,50 @@ mod tests {
             ("--showme:version", true, concat!("Longshore ", env!("CARGO_PKG_VERSION")).to_owned()),
         ] {
             assert_eq!(made(words), (show, whole), "{words}");
+        }
+    }
+
+    #[test]
+    fn checked_programs_are_compiled_and_linked_with_our_functions() {
+        let wrapped = WRAPPED.map(|name| format!("-fno-builtin-{name}")).join(" ");
+        let mark = format!("{wrapped} -include /p/share/longshore/check/mark.h");
+        let gcc = format!("-specs=/p/share/longshore/check/gcc.specs {}", GCC.join(" "));
+        let clang = CLANG.join(" ");
+        let ours = "-x c /p/share/longshore/check/loads.c -Wl,--wrap=memcpy -Wl,--wrap=memmove \
+                    -Wl,--wrap=memset -L/p/lib -Wl,-rpath,/p/lib -lmpi_abi";
+        let here = |is_clang| Instrumentation { language: Language::C, is_clang };
+        let (gcc_here, clang_here) = (here(false), here(true));
+        for (kind, words, whole) in [
+            (gcc_here, "-c a.c", format!("cc -I/p/include -g {gcc} {mark} -c a.c")),
+            (gcc_here, "-g3 a.c", { format!("cc -I/p/include {gcc} {mark} -g3 a.c {ours}") }),
+            (clang_here, "a.o", { format!("cc -I/p/include -g {clang} {mark} a.o {ours}") }),
+            (clang_here, "--showme:link", ours.to_owned()),
+        ] {
+            assert_eq!(made_with(Some(kind), words).1, whole, "{words}");
+        }
+    }
+
+    #[test]
+    fn compilers_and_words_that_a_check_cannot_take_are_refused_with_a_reason() {
+        let chosen = |macros: &[&str], words: &[&str]| {
+            let macros: String = macros.iter().map(|name| format!("#define {name} 1\n")).collect();
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            is_clang("kcc", &macros, &words)
+        };
+        let gcc = ["__GNUC__", "__x86_64__", "__LP64__"];
+        assert_eq!(chosen(&gcc, &["-fsanitize=undefined"]), Ok(false));
+        let clang = ["__GNUC__", "__clang__", "__aarch64__"];
+        assert_eq!(chosen(&clang, &[]), Ok(true));
+        for (macros, words, part) in [
+            (&gcc[..], &["-fsanitize=undefined,thread"][..], "-fsanitize=thread beside it"),
+            (&gcc[..], &["-fsanitize=address"][..], "-fsanitize=address beside it"),
+            (&["__GNUC__", "__x86_64__"], &[], "kcc is for another machine"),
+            (&["__GNUC__", "__s390x__", "__LP64__"], &[], "kcc is for another machine"),
+            (&["__x86_64__", "__LP64__"], &[], "kcc is neither gcc nor clang"),
+            (&[], &[], "kcc is for another machine"),
+        ] {
+            let error = chosen(macros, words).unwrap_err();
+            assert!(error.contains(part), "{error}");
         }
     }
 }

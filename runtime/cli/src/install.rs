@@ -18,8 +18,8 @@ use crate::mpiexec;
 /// Under PREFIX are afterwards: bin/longshore and, as names of it, mpicc, mpicxx, mpic++, mpiexec
 /// and mpirun, and mpifort, mpif90 and mpif77, which say what a program in Fortran can do;
 /// lib/libmpi_abi.so.1 with a file for pkg-config; include/mpi.h, mpix.h and mpix_fint.h; and under
-/// share, manual pages, the completions of shells, and suppressions for valgrind. Files that are
-/// there are replaced.
+/// share, manual pages, the completions of shells, suppressions for valgrind, and files for
+/// mpicc --check. Files that are there are replaced.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -97,6 +97,9 @@ pub fn install(prefix: &Path, library: Option<PathBuf>) -> io::Result<()> {
     write(&prefix.join("include/mpix.h"), longshore_abi_table::own_header().as_bytes())?;
     write(&prefix.join("include/mpix_fint.h"), longshore_abi_table::fint_header().as_bytes())?;
     write(&prefix.join("share/longshore/valgrind.supp"), SUPPRESSIONS.as_bytes())?;
+    for (name, text) in CHECK {
+        write(&prefix.join("share/longshore/check").join(name), text.as_bytes())?;
+    }
     write(&prefix.join("lib/pkgconfig/longshore.pc"), PKG_CONFIG.as_bytes())?;
     manual(&prefix.join("share/man/man1"))?;
     completions(&prefix.join("share"))
@@ -119,6 +122,14 @@ fn beside(program: &Path) -> io::Result<PathBuf> {
 
 /// What valgrind reports of libfabric.
 const SUPPRESSIONS: &str = include_str!("valgrind.supp");
+
+/// What `mpicc --check` gives the compiler.
+const CHECK: [(&str, &str); 4] = [
+    ("loads.c", include_str!("check/loads.c")),
+    ("loads.h", include_str!("check/loads.h")),
+    ("mark.h", include_str!("check/mark.h")),
+    ("gcc.specs", include_str!("check/gcc.specs")),
+];
 
 const PKG_CONFIG: &str = concat!(
     "prefix=${pcfiledir}/../..\n",

@@ -1,0 +1,2 @@
+/* Compiled with each program that `mpicc --check` links. */
+#include "loads.h"
