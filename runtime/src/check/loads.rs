@@ -2,8 +2,8 @@
 //!
 //! Code that is compiled with `mpicc --check` asks [`pages`] before each access whether its page is
 //! watched. An access to such a page is [`touched`](Loads::touched). Accesses of one place in the
-//! code that follow each other at one distance become one [`Run`]. The checker takes the runs before
-//! its clock changes, so all of them belong to the present clock.
+//! code that follow each other at one distance become one [`Run`]. The checker takes the runs
+//! before its clock changes, so all of them belong to the present clock.
 //!
 //! Nothing here locks the engine: functions of the program that the engine calls, such as those of
 //! reductions, are compiled in this way, too. Nor does an access allocate memory or look for a

@@ -6,7 +6,7 @@
 // once: check: buffers: rank 0 stores to memory of an operation under way
 // says: stored.c:22:5 reads it
 // says: stored.c:25:10
-// says: check:   both use bytes 0..4 of the operation's memory; store after the call that completes the operation
+// says: check:   both use bytes 0..4 of the operation's memory; store after
 #include <mpi.h>
 #include <stdlib.h>
 
