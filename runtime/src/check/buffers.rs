@@ -111,6 +111,8 @@ impl Buffers {
         } else if self.one_sided.len() < LIMIT {
             let _watch = watch(&self.loads, &of);
             self.one_sided.push(OneSided { flight, of, _watch });
+        } else {
+            self.loads.miss();
         }
     }
 
@@ -223,6 +225,8 @@ impl Buffers {
                 let is_active = is_active.clone();
                 let _watch = watch(&self.loads, &of);
                 self.under_way.push(UnderWay { request, is_active, of, flight, _watch });
+            } else {
+                self.loads.miss();
             }
         }
     }

@@ -42,12 +42,8 @@ fn entries(bytes: &Range<usize>) -> impl Iterator<Item = &'static AtomicU16> {
     (first..first + count).map(|page| &WATCHED[page % PAGES])
 }
 
-/// The number of runs that are collected before [`touched`](Loads::touched) asks for them to be
-/// taken.
-const FULL: usize = 4096;
-
-/// The limit of runs.
-const MOST: usize = 4 * FULL;
+/// The limit of runs between two calls of the library.
+const MOST: usize = 16_384;
 
 /// The longest distance of the pieces of a run.
 const LONGEST: u64 = 1 << 20;
@@ -124,7 +120,7 @@ pub(crate) struct Loads {
     collected: Mutex<Collected>,
     /// Whether there are runs, readable without the lock.
     any: AtomicBool,
-    /// The number of accesses that were too many, or interrupted another one.
+    /// The number of accesses and operations that were too many, or interrupted another one.
     missed: AtomicU64,
     /// Finds the source line of an address in the program's code.
     finder: OnceLock<Finder>,
@@ -189,33 +185,34 @@ impl Loads {
         self.finder.get().map(|finder| finder(place))
     }
 
-    /// Code at `place` loads these bytes, or stores to them. Returns whether the runs should be
-    /// taken soon.
-    pub(crate) fn touched(&self, bytes: Range<usize>, stores: bool, place: usize) -> bool {
+    /// Code at `place` loads these bytes, or stores to them.
+    pub(crate) fn touched(&self, bytes: Range<usize>, stores: bool, place: usize) {
         if INSIDE.get() {
-            self.missed.fetch_add(1, Ordering::Relaxed);
-            return false;
+            return self.miss();
         }
         let Inside(collected, _) = &mut self.collected();
         let Collected { areas, runs, slots } = &mut **collected;
         let is_near = |area: &Range<usize>| area.start < bytes.end && bytes.start < area.end;
         if !areas.iter().any(is_near) {
-            return false;
+            return;
         }
         let slot = &mut slots[(place ^ place >> 8) % SLOTS];
         let last = runs.get_mut(*slot).filter(|run| (run.place, run.stores) == (place, stores));
         if last.is_some_and(|last| last.extend(&bytes)) {
-            return false;
+            return;
         }
         if runs.len() >= MOST {
-            self.missed.fetch_add(1, Ordering::Relaxed);
-            return true;
+            return self.miss();
         }
         *slot = runs.len();
         let (start, len) = (bytes.start, bytes.len());
         runs.push(Run { place, stores, start, len, count: 1, stride: 0 });
         self.any.store(true, Ordering::Relaxed);
-        runs.len() >= FULL
+    }
+
+    /// Counts an access or an operation that isn't watched.
+    pub(crate) fn miss(&self) {
+        self.missed.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The runs since the last call.
@@ -228,7 +225,7 @@ impl Loads {
         collected.runs.drain(..).collect()
     }
 
-    /// The number of accesses that weren't collected.
+    /// The number of accesses and operations that weren't watched.
     pub(crate) fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }
@@ -324,12 +321,10 @@ mod tests {
     fn the_excess_is_counted() {
         let loads = Arc::new(Loads::default());
         let _watch = loads.watch(0x1000..0x1000 + 64 * MOST);
-        let mut asked = 0;
         for place in 0..MOST + 10 {
             let at = 0x1000 + 32 * place;
-            asked += usize::from(loads.touched(at..at + 1, false, place));
+            loads.touched(at..at + 1, false, place);
         }
         assert_eq!((loads.take().len(), loads.missed()), (MOST, 10));
-        assert_eq!(asked, MOST + 10 - FULL + 1);
     }
 }

@@ -299,7 +299,7 @@ impl Process {
     }
 
     /// Code of the program at `place` loads these bytes, or stores to them. The engine may call
-    /// such code, so its lock isn't waited for.
+    /// such code, and a signal handler may have it, so the checks take it in later.
     pub(crate) fn touched(
         &self,
         bytes: std::ops::Range<usize>,
@@ -307,16 +307,9 @@ impl Process {
         place: usize,
         finder: Finder,
     ) {
-        if !self.checks() {
-            return;
-        }
-        self.loads.find_by(finder);
-        if self.loads.touched(bytes, stores, place) {
-            if let Ok(mut engine) = self.engine.try_lock() {
-                if let Some(check) = engine.state().check() {
-                    check.take_loads();
-                }
-            }
+        if self.checks() {
+            self.loads.find_by(finder);
+            self.loads.touched(bytes, stores, place);
         }
     }
 

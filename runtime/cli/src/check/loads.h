@@ -150,22 +150,25 @@ LONGSHORE_PLAIN void *__tsan_memset(void *to, int value, __SIZE_TYPE__ bytes) {
   LONGSHORE_PLAIN int __tsan_atomic##bits##_compare_exchange_strong(                          \
       volatile type *at, type *expected, type value, int order, int otherwise) {              \
     (void)order, (void)otherwise;                                                             \
-    longshore_touch(at, sizeof *at, 1, LONGSHORE_PLACE);                                      \
-    return __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST,              \
-                                       __ATOMIC_SEQ_CST);                                     \
+    int stores = __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST,        \
+                                             __ATOMIC_SEQ_CST);                               \
+    longshore_touch(at, sizeof *at, stores, LONGSHORE_PLACE);                                 \
+    return stores;                                                                            \
   }                                                                                           \
   LONGSHORE_PLAIN int __tsan_atomic##bits##_compare_exchange_weak(                            \
       volatile type *at, type *expected, type value, int order, int otherwise) {              \
     (void)order, (void)otherwise;                                                             \
-    longshore_touch(at, sizeof *at, 1, LONGSHORE_PLACE);                                      \
-    return __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST,              \
-                                       __ATOMIC_SEQ_CST);                                     \
+    int stores = __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST,        \
+                                             __ATOMIC_SEQ_CST);                               \
+    longshore_touch(at, sizeof *at, stores, LONGSHORE_PLACE);                                 \
+    return stores;                                                                            \
   }                                                                                           \
   LONGSHORE_PLAIN type __tsan_atomic##bits##_compare_exchange_val(                            \
       volatile type *at, type expected, type value, int order, int otherwise) {               \
     (void)order, (void)otherwise;                                                             \
-    longshore_touch(at, sizeof *at, 1, LONGSHORE_PLACE);                                      \
-    __atomic_compare_exchange_n(at, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    int stores = __atomic_compare_exchange_n(at, &expected, value, 0, __ATOMIC_SEQ_CST,       \
+                                             __ATOMIC_SEQ_CST);                               \
+    longshore_touch(at, sizeof *at, stores, LONGSHORE_PLACE);                                 \
     return expected;                                                                          \
   }
 LONGSHORE_ATOMICS(8, __UINT8_TYPE__)
