@@ -495,43 +495,54 @@ impl<T: Default> PeerTable<T> {
 }
 
 /// A set of ranks.
-pub(super) struct PeerSet(Box<[u64]>);
+pub(super) struct PeerSet {
+    words: Box<[u64]>,
+    /// The number of members. A set is mostly empty, and then no word is looked at.
+    members: u32,
+}
 
 impl PeerSet {
     /// An empty set, for ranks below `size`.
     pub(super) fn new(size: u32) -> PeerSet {
-        PeerSet(vec![0; size.div_ceil(64) as usize].into())
+        PeerSet { words: vec![0; size.div_ceil(64) as usize].into(), members: 0 }
     }
 
     #[inline]
     pub(super) fn insert(&mut self, peer: u32) {
-        self.0[peer as usize / 64] |= 1 << (peer % 64);
+        let (word, bit) = (&mut self.words[peer as usize / 64], 1 << (peer % 64));
+        self.members += u32::from(*word & bit == 0);
+        *word |= bit;
     }
 
     #[inline]
     pub(super) fn remove(&mut self, peer: u32) {
-        self.0[peer as usize / 64] &= !(1 << (peer % 64));
+        let (word, bit) = (&mut self.words[peer as usize / 64], 1 << (peer % 64));
+        self.members -= u32::from(*word & bit != 0);
+        *word &= !bit;
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.first_from(0).is_none()
+        self.members == 0
     }
 
     pub(super) fn contains(&self, peer: u32) -> bool {
-        self.0[peer as usize / 64] & 1 << (peer % 64) != 0
+        self.words[peer as usize / 64] & 1 << (peer % 64) != 0
     }
 
     /// The lowest member that is at least `peer`.
     #[inline]
     pub(super) fn first_from(&self, peer: u32) -> Option<u32> {
+        if self.members == 0 {
+            return None;
+        }
         let first = peer as usize / 64;
-        let mut word = self.0.get(first)? & u64::MAX << (peer % 64);
-        for at in first..self.0.len() {
+        let mut word = self.words.get(first)? & u64::MAX << (peer % 64);
+        for at in first..self.words.len() {
             if word != 0 {
                 return Some(at as u32 * 64 + word.trailing_zeros());
             }
-            word = self.0.get(at + 1).copied().unwrap_or(0);
+            word = self.words.get(at + 1).copied().unwrap_or(0);
         }
         None
     }
