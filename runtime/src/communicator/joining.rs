@@ -308,8 +308,13 @@ impl Communicator {
                     said
                 })
             });
-            let met = self.told_by_root(first, met.as_ref())?;
-            let met = match met {
+            let heard = self.told_by_root(first, met.as_ref());
+            if let (Some(Ok(met)), Err(error)) = (&met, &heard) {
+                // The other root waits for what becomes of this group.
+                let failed = Err(told(error));
+                let _ = self.exchange_settled(met, &failed);
+            }
+            let met = match heard? {
                 Ok(met) => met,
                 Err((class, text)) => {
                     let elsewhere = || ErrorKind::elsewhere(by, class, text).into();
@@ -338,18 +343,25 @@ impl Communicator {
         };
         let own: Told<()> = own.map_err(|error: Error| told(&error));
         let all = self.participants(self.current_call()).by_message();
-        let all: Vec<Told<()>> = finish(pin!(all.allgather_values(&own)))?;
-        let all: Told<()> = all.into_iter().collect();
-        let both = (self.group().rank() == Some(root as i32)).then(|| -> Told<()> {
-            let settled = || -> Result<Vec<Told<()>>> {
-                let context = Context::new(met.context).ok_or(ErrorKind::Numbers)?;
-                self.with_other(met.other, context, SETTLED, &all)
-            };
-            settled().map_err(|error| told(&error))?.into_iter().collect()
+        // The other root waits for this group, also if a rank of it has died.
+        let all: Told<()> = match finish(pin!(all.allgather_values(&own))) {
+            Ok(all) => Vec::<Told<()>>::into_iter(all).collect(),
+            Err(error) => Err(told(&error)),
+        };
+        let is_root = self.group().rank() == Some(root as i32);
+        let both = is_root.then(|| -> Told<()> {
+            let settled = self.exchange_settled(met, &all);
+            settled.map_err(|error| told(&error))?.into_iter().collect()
         });
         let by = self.group().process(root);
         let both = self.told_by_root(root, both.as_ref())?;
         both.map_err(|(class, text)| ErrorKind::elsewhere(by, class, text).into())
+    }
+
+    /// What became of the introductions in both groups, at a root.
+    fn exchange_settled(&self, met: &Met, mine: &Told<()>) -> Result<Vec<Told<()>>> {
+        let context = Context::new(met.context).ok_or(ErrorKind::Numbers)?;
+        self.with_other(met.other, context, SETTLED, mine)
     }
 
     /// The values of both roots, the one with the lower number in the job first.
@@ -414,10 +426,10 @@ impl Communicator {
             let Ok(request) = shipable::codec::decode::<Request>(&bytes, 4096) else { continue };
             let Some(context) = Context::new(request.context) else { continue };
             if request.key != port.key {
-                self.say(peer, context, REFUSED)?;
+                // It may have ended since.
+                let _ = self.say(peer, context, REFUSED);
                 continue;
             }
-            // It may have ended since.
             if self.say(peer, context, READY).is_err() {
                 continue;
             }
@@ -428,7 +440,8 @@ impl Communicator {
         }
     }
 
-    /// The next request of a root that connects to the port of this number.
+    /// The next request of a root that connects to the port of this number; an empty one if the
+    /// root ended while it was received.
     fn next_request(&self, number: u32, expected: &Range<u32>) -> Result<(u32, Vec<u8>)> {
         let process = self.process();
         let everyone = Group::of_world(0..process.me().size, process.me().rank);
@@ -437,6 +450,7 @@ impl Communicator {
             sender: Sender::Any(everyone),
             tag: Some(number as i32),
         };
+        process.note_wait(None);
         let (arrival, request) = process.wait(|state, _| {
             // That some rank is lost doesn't matter.
             if let Some(Ok(found)) = state.claim(&pattern) {
@@ -451,8 +465,14 @@ impl Communicator {
             state.lost_among(self.group(), None).map(Err)
         })?;
         process.engine().state().receive_claimed(request, Landing::Bytes);
-        let delivery = process.wait(|state, _| state.take_received(request))?;
-        Ok((arrival.peer, delivery.bytes.map(|it| it.to_vec()).unwrap_or_default()))
+        let bytes = match process.wait(|state, _| state.take_received(request)) {
+            Ok(delivery) => delivery.bytes,
+            Err(_) => {
+                process.check_job()?;
+                None
+            }
+        };
+        Ok((arrival.peer, bytes.map(|it| it.to_vec()).unwrap_or_default()))
     }
 
     /// Sends an empty message of this tag to the other root.
