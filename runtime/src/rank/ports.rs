@@ -1,9 +1,11 @@
 //! The ports of a rank, their names, and the ranks that had it started (MPI-5.0 chapter 11).
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
+
+use nix::sys::socket::{MsgFlags, send};
 
 use super::Rank;
 use crate::communicator::Communicator;
@@ -145,7 +147,8 @@ impl Rank {
     #[doc(alias = "MPI_Unpublish_name")]
     pub fn unpublish_name(&self, name: &str) -> Result<()> {
         self.process.ready()?;
-        match self.process.ask_launcher(|launcher| launcher.unpublish(name))? {
+        let is_name = check_name(name).is_ok();
+        match is_name && self.process.ask_launcher(|launcher| launcher.unpublish(name))? {
             true => Ok(()),
             false => Err(service(name, "can't be taken back: no port is published under it")),
         }
@@ -167,7 +170,11 @@ impl Rank {
     #[doc(alias = "MPI_Lookup_name")]
     pub fn lookup_name(&self, name: &str) -> Result<Port> {
         self.process.ready()?;
-        let found = self.process.ask_launcher(|launcher| launcher.look_up(name))?;
+        let found = match check_name(name) {
+            Ok(()) => self.process.ask_launcher(|launcher| launcher.look_up(name))?,
+            // None can be published under it.
+            Err(_) => None,
+        };
         found.ok_or_else(|| ErrorKind::Name(name.to_owned()))?.parse()
     }
 
@@ -201,13 +208,13 @@ impl Rank {
 
     #[track_caller]
     fn join_at(&self, port: &Port, socket: impl AsFd) -> Result<Option<Communicator>> {
-        let failed = |error: std::io::Error| ErrorKind::Other(Box::new(error));
+        let failed = |error: io::Error| ErrorKind::Other(Box::new(error));
         let socket = socket.as_fd().try_clone_to_owned().map_err(failed)?;
         let mut socket = File::from(socket);
         let text = port.to_string();
         let mut message = vec![text.len() as u8];
         message.extend(text.as_bytes());
-        socket.write_all(&message).map_err(failed)?;
+        send_all(&socket, &message).map_err(failed)?;
         let mut room = [0; LONGEST];
         socket.read_exact(&mut room[..1]).map_err(failed)?;
         let length = usize::from(room[0]);
@@ -224,6 +231,19 @@ impl Rank {
         };
         both.map(Some)
     }
+}
+
+/// Writes bytes to a socket. If its other end is closed, that is an error, and no signal.
+fn send_all(socket: &File, bytes: &[u8]) -> io::Result<()> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match send(socket.as_raw_fd(), &bytes[sent..], MsgFlags::MSG_NOSIGNAL) {
+            Ok(more) => sent += more,
+            Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 fn service(name: &str, what: &'static str) -> crate::Error {

@@ -87,9 +87,18 @@ pub fn comm_connect(
     root: c_int,
     comm: &Comm,
 ) -> Result<Handle> {
-    let (port, wrong) = port_at(root, comm, port)?;
-    let seconds = info.and_then(|info| info.get(TIMEOUT)?.parse().ok());
-    let met = match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+    let (mut port, mut wrong) = port_at(root, comm, port)?;
+    let limit = match info.and_then(|info| info.get(TIMEOUT)) {
+        Some(text) if comm.inner().rank() == root => match seconds(&text) {
+            Ok(limit) => Some(limit),
+            Err(fault) => {
+                (port, wrong) = (NOWHERE.parse()?, wrong.or(Some(fault)));
+                None
+            }
+        },
+        _ => None,
+    };
+    let met = match limit {
         Some(limit) => comm.inner().connect_within(&port, root, limit),
         None => comm.inner().connect(&port, root),
     };
@@ -97,6 +106,15 @@ pub fn comm_connect(
         (Ok(inner), _) => made(comm, Some(inner), Card::default()),
         (Err(error), wrong) => Err(wrong.unwrap_or_else(|| error.into())),
     }
+}
+
+/// The time of a value of the key `timeout`.
+fn seconds(text: &str) -> Result<Duration> {
+    let time = text.trim().parse().ok().and_then(|time| Duration::try_from_secs_f64(time).ok());
+    time.ok_or_else(|| {
+        let what = format!("{TIMEOUT} is {text:?}: expected seconds, such as 2.5");
+        Fault::new(Class::InfoValue, what)
+    })
 }
 
 pub fn comm_join(fd: c_int) -> Result<Handle> {
@@ -143,8 +161,15 @@ pub fn comm_spawn_multiple(
 ) -> Result<Handle> {
     let is_root = comm.inner().rank() == root;
     let length = if is_root { usize::try_from(count).unwrap_or(0) } else { 0 };
-    let numbers = maxprocs.slice(length, "array_of_maxprocs")?;
+    // The other ranks wait for the root: its faults are part of the call.
+    let (numbers, fault) = match maxprocs.slice(length, "array_of_maxprocs") {
+        Ok(numbers) => (numbers, None),
+        Err(fault) => (&[][..], Some(fault)),
+    };
     let programs = || {
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
         if length == 0 {
             return Err(wrong(format!("count is {count}: start 1 program or more")));
         }
@@ -187,6 +212,9 @@ fn program(
     })
 }
 
+/// More processes than a job has room for.
+const ROOM: u32 = 1 << 16;
+
 /// The numbers of processes up to `most` that a value of the key `soft` accepts: a list of `a`,
 /// `a:b` and `a:b:c`, as in Fortran (MPI-5.0 section 11.3.4).
 fn soft_counts(soft: &str, most: u32) -> Result<Vec<u32>> {
@@ -204,11 +232,16 @@ fn soft_counts(soft: &str, most: u32) -> Result<Vec<u32>> {
             [first, last, step] if step != 0 => (first, last, step),
             _ => return Err(bad()),
         };
-        let is_in = |number: &i64| match step > 0 {
-            true => (first..=last).contains(number) && (number - first) % step == 0,
-            false => (last..=first).contains(number) && (first - number) % step == 0,
+        let is_in = |number: &u32| {
+            let number = i64::from(*number);
+            let is_between = match step > 0 {
+                true => (first..=last).contains(&number),
+                false => (last..=first).contains(&number),
+            };
+            is_between && (i128::from(number) - i128::from(first)) % i128::from(step) == 0
         };
-        counts.extend((1..=i64::from(most)).filter(is_in).filter_map(|it| u32::try_from(it).ok()));
+        // No job has room for more, but the most count in the codes.
+        counts.extend((1..=most.min(ROOM)).chain([most]).filter(is_in));
     }
     counts.sort_unstable();
     counts.dedup();
@@ -268,6 +301,9 @@ mod tests {
         assert_eq!(counts("0:10:2,3", 6), Some(vec![2, 3, 4, 6]));
         assert_eq!(counts("8:2:-3", 8), Some(vec![2, 5, 8]));
         assert_eq!(counts("5:9", 4), None);
+        assert_eq!(counts(&format!("{}:9:1", i64::MIN), 2), Some(vec![1, 2]));
+        let any = counts("1:2147483647", i32::MAX as u32).unwrap();
+        assert_eq!((any.len(), any.last()), (ROOM as usize + 1, Some(&(i32::MAX as u32))));
         assert_eq!((counts("1:2:0", 4), counts("x", 4), counts("", 4)), (None, None, None));
     }
 }
