@@ -352,6 +352,10 @@ impl Communicator {
     /// The communicator of the members that hadn't failed.
     fn without(&self, decision: &Decision) -> Result<Communicator> {
         let process = self.process();
+        if decision.number < Context::FIRST {
+            // A member votes in another call, which proposes no number.
+            return Err(ErrorKind::Collective.into());
+        }
         let context = Context::new(decision.number).ok_or(ErrorKind::Numbers)?;
         let members = self.everyone().0.processes().iter().copied();
         let living = members.filter(|member| !decision.failed.contains(member)).collect();

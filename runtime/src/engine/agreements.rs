@@ -188,7 +188,9 @@ impl Agreements {
         let record = self.records.get_mut(&name)?;
         let decision = record.decision.clone()?;
         record.is_taken = true;
-        self.ended.insert(name.0, decision.decided);
+        // Later agreements may have been taken before.
+        let ended = self.ended.entry(name.0).or_default();
+        *ended = decision.decided.max(*ended);
         let is_due = |of: &Name| *of == name || of.0 != name.0 || of.1 >= decision.decided;
         self.records.retain(|of, it| is_due(of) || !it.is_taken);
         Some(decision)
