@@ -98,29 +98,26 @@ LONGSHORE_PLAIN void __tsan_vptr_update(void **start, void *value) {
 
 /* The C library's functions that compilers call for assignments, under these names and, in the
  * files that are linked with this one, under their own. */
-#define LONGSHORE_COPY(name)                                                                   \
-  void *__real_##name(void *to, const void *from, __SIZE_TYPE__ bytes);                        \
-  LONGSHORE_PLAIN void *__wrap_##name(void *to, const void *from, __SIZE_TYPE__ bytes) {       \
-    longshore_touch_range(from, bytes, 0, LONGSHORE_PLACE);                                    \
-    longshore_touch_range(to, bytes, 1, LONGSHORE_PLACE);                                      \
-    return __real_##name(to, from, bytes);                                                     \
-  }                                                                                            \
-  LONGSHORE_PLAIN void *__tsan_##name(void *to, const void *from, __SIZE_TYPE__ bytes) {       \
-    longshore_touch_range(from, bytes, 0, LONGSHORE_PLACE);                                    \
-    longshore_touch_range(to, bytes, 1, LONGSHORE_PLACE);                                      \
-    return __real_##name(to, from, bytes);                                                     \
+#define LONGSHORE_COPY_AS(alias, name)                                                        \
+  LONGSHORE_PLAIN void *alias##name(void *to, const void *from, __SIZE_TYPE__ bytes) {        \
+    longshore_touch_range(from, bytes, 0, LONGSHORE_PLACE);                                   \
+    longshore_touch_range(to, bytes, 1, LONGSHORE_PLACE);                                     \
+    return __real_##name(to, from, bytes);                                                    \
   }
+#define LONGSHORE_COPY(name)                                                                  \
+  void *__real_##name(void *to, const void *from, __SIZE_TYPE__ bytes);                       \
+  LONGSHORE_COPY_AS(__wrap_, name)                                                            \
+  LONGSHORE_COPY_AS(__tsan_, name)
 LONGSHORE_COPY(memcpy)
 LONGSHORE_COPY(memmove)
 void *__real_memset(void *to, int value, __SIZE_TYPE__ bytes);
-LONGSHORE_PLAIN void *__wrap_memset(void *to, int value, __SIZE_TYPE__ bytes) {
-  longshore_touch_range(to, bytes, 1, LONGSHORE_PLACE);
-  return __real_memset(to, value, bytes);
-}
-LONGSHORE_PLAIN void *__tsan_memset(void *to, int value, __SIZE_TYPE__ bytes) {
-  longshore_touch_range(to, bytes, 1, LONGSHORE_PLACE);
-  return __real_memset(to, value, bytes);
-}
+#define LONGSHORE_SET_AS(alias)                                                               \
+  LONGSHORE_PLAIN void *alias##memset(void *to, int value, __SIZE_TYPE__ bytes) {             \
+    longshore_touch_range(to, bytes, 1, LONGSHORE_PLACE);                                     \
+    return __real_memset(to, value, bytes);                                                   \
+  }
+LONGSHORE_SET_AS(__wrap_)
+LONGSHORE_SET_AS(__tsan_)
 
 /* Atomics, all of the strongest order. */
 #define LONGSHORE_FETCH(bits, type, name, operation)                                          \
@@ -128,6 +125,15 @@ LONGSHORE_PLAIN void *__tsan_memset(void *to, int value, __SIZE_TYPE__ bytes) {
     (void)order;                                                                              \
     longshore_touch(at, sizeof *at, 1, LONGSHORE_PLACE);                                      \
     return operation(at, value, __ATOMIC_SEQ_CST);                                            \
+  }
+#define LONGSHORE_EXCHANGE(bits, type, kind)                                                  \
+  LONGSHORE_PLAIN int __tsan_atomic##bits##_compare_exchange_##kind(                          \
+      volatile type *at, type *expected, type value, int order, int otherwise) {              \
+    (void)order, (void)otherwise;                                                             \
+    int stores = __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST,        \
+                                             __ATOMIC_SEQ_CST);                               \
+    longshore_touch(at, sizeof *at, stores, LONGSHORE_PLACE);                                 \
+    return stores;                                                                            \
   }
 #define LONGSHORE_ATOMICS(bits, type)                                                         \
   LONGSHORE_PLAIN type __tsan_atomic##bits##_load(const volatile type *at, int order) {       \
@@ -147,22 +153,8 @@ LONGSHORE_PLAIN void *__tsan_memset(void *to, int value, __SIZE_TYPE__ bytes) {
   LONGSHORE_FETCH(bits, type, fetch_or, __atomic_fetch_or)                                    \
   LONGSHORE_FETCH(bits, type, fetch_xor, __atomic_fetch_xor)                                  \
   LONGSHORE_FETCH(bits, type, fetch_nand, __atomic_fetch_nand)                                \
-  LONGSHORE_PLAIN int __tsan_atomic##bits##_compare_exchange_strong(                          \
-      volatile type *at, type *expected, type value, int order, int otherwise) {              \
-    (void)order, (void)otherwise;                                                             \
-    int stores = __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST,        \
-                                             __ATOMIC_SEQ_CST);                               \
-    longshore_touch(at, sizeof *at, stores, LONGSHORE_PLACE);                                 \
-    return stores;                                                                            \
-  }                                                                                           \
-  LONGSHORE_PLAIN int __tsan_atomic##bits##_compare_exchange_weak(                            \
-      volatile type *at, type *expected, type value, int order, int otherwise) {              \
-    (void)order, (void)otherwise;                                                             \
-    int stores = __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST,        \
-                                             __ATOMIC_SEQ_CST);                               \
-    longshore_touch(at, sizeof *at, stores, LONGSHORE_PLACE);                                 \
-    return stores;                                                                            \
-  }                                                                                           \
+  LONGSHORE_EXCHANGE(bits, type, strong)                                                      \
+  LONGSHORE_EXCHANGE(bits, type, weak)                                                        \
   LONGSHORE_PLAIN type __tsan_atomic##bits##_compare_exchange_val(                            \
       volatile type *at, type expected, type value, int order, int otherwise) {               \
     (void)order, (void)otherwise;                                                             \
