@@ -48,10 +48,9 @@ pub struct Wanted {
 /// What became of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Started {
-    /// The processes run. The first of them has this number among all ranks of the job, and each
-    /// program has so many.
+    /// The processes run.
     Running {
-        /// The number of the first process.
+        /// The number of the first process among all ranks of the job.
         first: u32,
         /// The number of processes of each program.
         counts: Vec<u32>,

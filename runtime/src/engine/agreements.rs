@@ -20,7 +20,8 @@
 //!
 //! Assumed: a rank that is reported as failed has failed, a failure is reported to all survivors at
 //! some time, and what one rank sends to another arrives in order or not at all, and the latter
-//! only if one of the two fails. The launcher's reports are so.
+//! only if one of the two fails. The launcher's reports are so. A connection that breaks between
+//! two living ranks is taken for a failure at both ends: then nothing of this holds.
 //!
 //! *All decisions are equal.* Let `a` be the first leader, by rank, that decides, and `v` its
 //! proposal. Each member that hadn't failed then has accepted `v` from `a`. A later leader `b`

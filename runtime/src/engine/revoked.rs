@@ -36,7 +36,7 @@ impl Revoked {
         self.open.remove(&communicator);
     }
 
-    /// Lets calls on a revoked communicator fail, and its other members know.
+    /// Lets calls on a revoked communicator fail, and tells its other members of it.
     pub(super) fn tell(&self, communicator: u32, me: u32, out: &mut Outbox) {
         let Some((members, object)) = self.open.get(&communicator) else { return };
         if let Some(object) = object.upgrade() {
