@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn soft_numbers_are_lists_of_ranges() {
-        let counts = |soft, most| soft_counts(soft, most).ok();
+        let counts = |soft: &str, most| soft_counts(soft, most).ok();
         assert_eq!(counts("2", 4), Some(vec![2]));
         assert_eq!(counts("0:10:2,3", 6), Some(vec![2, 3, 4, 6]));
         assert_eq!(counts("8:2:-3", 8), Some(vec![2, 5, 8]));
