@@ -57,6 +57,9 @@ static int child(int argc, char **argv)
     CHECK(flag && *number == atoi(argv[3]));
     OK(MPI_Comm_get_parent(&parent));
     CHECK(parent != MPI_COMM_NULL);
+    /* A program may take it for full where the universe has no more processes than its world. */
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &number, &flag));
+    CHECK(flag && *number > size);
     talk(parent, 0);
     OK(MPI_Comm_get_parent(&again));
     CHECK(again == parent);
@@ -182,6 +185,20 @@ static void ports(void)
     FAILS(MPI_ERR_PORT, MPI_Comm_connect("nowhere", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &both));
     FAILS(MPI_ERR_PORT, MPI_Comm_accept("nowhere", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &both));
     FAILS(MPI_ERR_NAME, MPI_Lookup_name("unknown", MPI_INFO_NULL, found));
+    /* Any text can be published, such as another library's port. */
+    if (is_first) {
+        OK(MPI_Publish_name("text", MPI_INFO_NULL, "otherhost:122"));
+        OK(MPI_Lookup_name("text", MPI_INFO_NULL, found));
+        CHECK(strcmp(found, "otherhost:122") == 0);
+        FAILS(MPI_ERR_PORT, MPI_Comm_connect(found, MPI_INFO_NULL, 0, MPI_COMM_SELF, &both));
+        OK(MPI_Unpublish_name("text", MPI_INFO_NULL, "otherhost:122"));
+        memset(found, 'x', sizeof found - 1);
+        found[sizeof found - 1] = 0;
+        FAILS(MPI_ERR_PORT, MPI_Publish_name("text", MPI_INFO_NULL, found));
+        found[512] = 0;
+        OK(MPI_Publish_name("text", MPI_INFO_NULL, found));
+        OK(MPI_Unpublish_name("text", MPI_INFO_NULL, found));
+    }
     OK(MPI_Lookup_name("joining", MPI_INFO_NULL, found));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Comm_split(MPI_COMM_WORLD, is_first, me, &part));

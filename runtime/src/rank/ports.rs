@@ -5,11 +5,13 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
+use longshore_job::joining::NAME_LIMIT;
 use nix::sys::socket::{MsgFlags, send};
 
 use super::Rank;
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
+use crate::group::Group;
 use crate::port::Port;
 
 /// The longest text of a port that a socket passes.
@@ -45,7 +47,8 @@ impl Rank {
     }
 
     /// The number of processes that the job can use at a time: its ranks, or the processors of this
-    /// host if those are more (MPI-5.0 section 11.10.1).
+    /// host if those are more (MPI-5.0 section 11.10.1). Ranks that others spawned count those
+    /// others as well.
     ///
     /// ```
     /// let rank = longshore::init()?;
@@ -56,7 +59,8 @@ impl Rank {
     #[doc(alias = "MPI_UNIVERSE_SIZE")]
     pub fn universe_size(&self) -> i32 {
         let processors = self.process.processors().and_then(|number| i32::try_from(number).ok());
-        self.world.size().max(processors.unwrap_or(0))
+        let parents = self.parent.as_ref().and_then(Communicator::remote_group);
+        (self.world.size() + parents.map_or(0, Group::size)).max(processors.unwrap_or(0))
     }
 
     /// The number of this rank's program among those that were started together, from 0 (MPI-5.0
@@ -130,10 +134,20 @@ impl Rank {
     /// without a launcher. OTHER if the launcher isn't `longshore run`.
     #[doc(alias = "MPI_Publish_name")]
     pub fn publish_name(&self, name: &str, port: &Port) -> Result<()> {
+        self.publish_text(name, &port.to_string())
+    }
+
+    /// Publishes a text, which needn't be a port's: programs in C publish what they like.
+    #[doc(hidden)]
+    pub fn publish_text(&self, name: &str, text: &str) -> Result<()> {
         self.process.ready()?;
         check_name(name)?;
-        let text = port.to_string();
-        match self.process.ask_launcher(|launcher| launcher.publish(name, &text))? {
+        if text.len() > NAME_LIMIT {
+            let what =
+                format!("its text has {} bytes: at most {NAME_LIMIT} can be published", text.len());
+            return Err(ErrorKind::Port(what).into());
+        }
+        match self.process.ask_launcher(|launcher| launcher.publish(name, text))? {
             true => Ok(()),
             false => Err(service(name, "is taken: a port is published under it")),
         }
@@ -165,17 +179,23 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// NAME if there is none. UNSUPPORTED_OPERATION without a launcher. OTHER if the launcher isn't
-    /// `longshore run`.
+    /// NAME if there is none. PORT if a program in C has published another text than a port's.
+    /// UNSUPPORTED_OPERATION without a launcher. OTHER if the launcher isn't `longshore run`.
     #[doc(alias = "MPI_Lookup_name")]
     pub fn lookup_name(&self, name: &str) -> Result<Port> {
+        self.lookup_text(name)?.parse()
+    }
+
+    /// The text that is published under a name.
+    #[doc(hidden)]
+    pub fn lookup_text(&self, name: &str) -> Result<String> {
         self.process.ready()?;
         let found = match check_name(name) {
             Ok(()) => self.process.ask_launcher(|launcher| launcher.look_up(name))?,
             // None can be published under it.
             Err(_) => None,
         };
-        found.ok_or_else(|| ErrorKind::Name(name.to_owned()))?.parse()
+        Ok(found.ok_or_else(|| ErrorKind::Name(name.to_owned()))?)
     }
 
     /// Makes an intercommunicator with the rank at the other end of a connected socket (MPI-5.0

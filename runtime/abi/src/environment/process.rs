@@ -54,17 +54,16 @@ pub fn close_port(name: &str) -> Result<()> {
 }
 
 pub fn publish_name(service: &str, _info: Option<&Info>, port: &str) -> Result<()> {
-    Ok(state::state()?.rank().publish_name(service, &port.parse()?)?)
+    Ok(state::state()?.rank().publish_text(service, port)?)
 }
 
-pub fn unpublish_name(service: &str, _info: Option<&Info>, port: &str) -> Result<()> {
-    let _: Port = port.parse()?;
+pub fn unpublish_name(service: &str, _info: Option<&Info>, _port: &str) -> Result<()> {
     Ok(state::state()?.rank().unpublish_name(service)?)
 }
 
 pub fn lookup_name(service: &str, _info: Option<&Info>, room: Chars) -> Result<()> {
-    let port = state::state()?.rank().lookup_name(service)?;
-    room.write(&port.to_string(), MAX_PORT_NAME as usize);
+    let port = state::state()?.rank().lookup_text(service)?;
+    room.write(&port, MAX_PORT_NAME as usize);
     Ok(())
 }
 
