@@ -140,6 +140,8 @@ pub mod wire;
 
 pub use assert::Assert;
 pub use buffer::Buffer;
+#[doc(hidden)]
+pub use communicator::Partitioned;
 pub use communicator::{
     ANY_SOURCE, ANY_TAG, Collective, Communicator, Neighbors, Operator, ROOT, SharedOperator,
     Spawn, Spawned, SplitType, UserOp,

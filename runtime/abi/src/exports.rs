@@ -12,7 +12,7 @@ use crate::communicator::Comm;
 use crate::communicator::group::Group;
 use crate::datatype::Type;
 use crate::edge::arg::{self, Aint, Count};
-use crate::edge::fault::{Fault, Raiser};
+use crate::edge::fault::Raiser;
 use crate::edge::handle::{Handle, find, find_optional};
 use crate::edge::status::Status;
 use crate::environment::session::Session;

@@ -21,6 +21,7 @@ mod nonblocking;
 mod offers;
 mod operator;
 mod participants;
+mod partitioned;
 mod places;
 mod posts;
 mod reduction;
@@ -59,6 +60,8 @@ pub use nonblocking::Collective;
 pub use operator::{Operator, SharedOperator, UserOp};
 use participants::finish;
 pub(crate) use participants::told;
+use partitioned::PartNumbers;
+pub use partitioned::Partitioned;
 
 pub use crate::special::{ANY_SOURCE, ANY_TAG, ROOT};
 
@@ -121,6 +124,8 @@ struct Shared {
     likeness: OnceLock<Likeness>,
     card: Card,
     calls: Calls,
+    /// The numbers of partitions that this process sends.
+    partitions: PartNumbers,
     /// The announcements of calls, under `--check`.
     agreement: Mutex<Agreement>,
     /// Why calls fail: [`HAS_ENDED`], [`IS_REVOKED`], or both. Windows made on it go on.
@@ -173,6 +178,7 @@ impl Communicator {
     ) -> Communicator {
         let (meeting, packed, ended) = (OnceLock::new(), OnceLock::new(), AtomicU8::new(0));
         let (calls, agreement) = (Calls::default(), Mutex::default());
+        let partitions = PartNumbers::default();
         let shared = Shared {
             process,
             context,
@@ -185,6 +191,7 @@ impl Communicator {
             packed,
             card,
             calls,
+            partitions,
             agreement,
             ended,
         };

@@ -197,6 +197,11 @@ impl<'a> Participants<'a> {
         Participants { may_post: false, ..self }
     }
 
+    /// The same ranks, whose steps return where they would wait.
+    pub(super) fn returning(self) -> Participants<'a> {
+        Participants { waits: false, ..self }
+    }
+
     /// The same ranks, with another root.
     pub(super) fn rooted(self, root: u32) -> Participants<'a> {
         Participants { root, ..self }

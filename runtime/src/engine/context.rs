@@ -23,9 +23,14 @@ pub(crate) enum Channel {
     Started,
     /// The message that tells where the board of the communicator is.
     Board,
+    /// What a sender of partitions tells their receiver, by the tag of the message.
+    Offers,
+    /// Partitions of messages, by numbers of the sender's.
+    Parts,
 }
 
-const CHANNELS: u32 = 8;
+/// A power of two, so that a context is taken apart by shifts.
+const CHANNELS: u32 = 16;
 
 /// A communicator's context: a number that none of its ranks uses for another communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

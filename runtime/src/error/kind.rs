@@ -609,6 +609,14 @@ pub enum ErrorKind {
         /// The fault.
         what: String,
     },
+    /// A call on a partitioned message can't be meant (MPI-5.0 section 4.2).
+    #[error("{what}")]
+    Partition {
+        /// Its class.
+        class: Class,
+        /// What is wrong.
+        what: String,
+    },
     /// A port can't be used (MPI-5.0 section 11.4).
     #[error("the port can't be used: {0}")]
     Port(String),

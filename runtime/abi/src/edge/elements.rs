@@ -41,6 +41,15 @@ impl Reduction {
     }
 }
 
+/// Partitions of as many elements each, one after the other.
+#[derive(Clone, Copy)]
+pub struct Divided {
+    pub buffer: Buffer,
+    pub partitions: c_int,
+    pub count: i64,
+    pub datatype: Handle,
+}
+
 /// Blocks of elements of one type. The displacements count its extent.
 #[derive(Clone, Copy)]
 pub struct Varying {

@@ -61,13 +61,6 @@ impl Fault {
         Fault(Box::new(Report { code, is_returned: true, message: Some(message), raiser: None }))
     }
 
-    /// The error of a function that isn't written yet.
-    #[cold]
-    pub fn unwritten() -> Fault {
-        let what = "this function isn't written yet: `longshore info --abi` lists those that are";
-        Fault::new(Class::UnsupportedOperation, what.to_owned())
-    }
-
     /// An argument that is wrong in itself.
     #[cold]
     pub fn argument(what: impl Display) -> Fault {

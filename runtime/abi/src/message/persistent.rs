@@ -1,4 +1,4 @@
-//! Persistent messages (MPI-5.0 section 3.9). Partitioned ones aren't written.
+//! Persistent messages (MPI-5.0 section 3.9).
 
 use std::ffi::c_int;
 use std::sync::Arc;

@@ -24,7 +24,7 @@ use std::ffi::c_int;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
-use longshore::{Class, Pointed, Receiving, Sending, Waitable};
+use longshore::{Class, Partitioned, Pointed, Receiving, Sending, Waitable};
 
 use crate::communicator::promise::Length;
 use crate::communicator::{Comm, envelope};
@@ -51,6 +51,8 @@ pub struct Request {
     comm: Option<Arc<Comm>>,
     /// The operation of the program, if it is one: it completes while a call waits for it.
     general: Option<Arc<General>>,
+    /// The partitions of a message, which threads make ready while a call waits for it.
+    partitions: Option<Partitioned>,
 }
 
 /// Starts the operation of a persistent request.
@@ -74,6 +76,8 @@ pub enum Operation {
     Rma(longshore::Request<()>),
     /// A collective call.
     Collective(Started),
+    /// A partitioned message, and its status.
+    Partitioned(Box<(Partitioned, Status)>),
     /// An access to a file.
     File(Box<longshore_file::Request<Pointed>>),
     /// An operation of the program.
@@ -141,7 +145,8 @@ pub fn made(operation: Operation, raiser: Raiser, comm: Option<Arc<Comm>>) -> Re
         }
         None => {
             let operation = Mutex::new(operation);
-            let made = Request { operation, plan: None, raiser, comm, general: None };
+            let made =
+                Request { operation, plan: None, raiser, comm, general: None, partitions: None };
             return inserted(Arc::new(made));
         }
     };
@@ -208,10 +213,29 @@ pub fn complete(status: Status) -> Result<Handle> {
 
 /// A handle of a persistent request, which isn't started.
 pub fn persistent(plan: Plan, raiser: Raiser, comm: Arc<Comm>) -> Result<Handle> {
+    prepared(plan, None, raiser, comm)
+}
+
+/// A handle of the request of a partitioned message, which isn't started.
+pub fn partitioned(
+    plan: Plan,
+    partitions: Partitioned,
+    raiser: Raiser,
+    comm: Arc<Comm>,
+) -> Result<Handle> {
+    prepared(plan, Some(partitions), raiser, comm)
+}
+
+fn prepared(
+    plan: Plan,
+    partitions: Option<Partitioned>,
+    raiser: Raiser,
+    comm: Arc<Comm>,
+) -> Result<Handle> {
     inserted(Arc::new_cyclic(|request| {
         let plan = Some(watched(plan, request.clone()));
         let (operation, comm) = (Mutex::new(Operation::Inactive), Some(comm));
-        Request { operation, plan, raiser, comm, general: None }
+        Request { operation, plan, raiser, comm, general: None, partitions }
     }))
 }
 
@@ -225,7 +249,8 @@ pub fn grequest_start(
     let general = General::new(query, free, cancel, extra);
     let operation = Mutex::new(Operation::General(general.clone()));
     let (raiser, general) = (Raiser::Own, Some(general));
-    inserted(Arc::new(Request { operation, plan: None, raiser, comm: None, general }))
+    let (plan, comm, partitions) = (None, None, None);
+    inserted(Arc::new(Request { operation, plan, raiser, comm, general, partitions }))
 }
 
 /// The operation of the program is complete.
@@ -240,6 +265,16 @@ pub fn grequest_complete(request: Handle) -> Result<()> {
 }
 
 impl Request {
+    /// The partitions of its message, if it has some.
+    pub fn partitions(&self) -> Option<&Partitioned> {
+        self.partitions.as_ref()
+    }
+
+    /// The object whose error handler gets its errors.
+    pub fn raiser(&self) -> Raiser {
+        self.raiser
+    }
+
     /// Whether it is a persistent request that isn't started.
     fn is_inactive(&self) -> Result<bool> {
         Ok(matches!(*self.operation()?, Operation::Inactive))
@@ -290,6 +325,7 @@ impl Operation {
             Operation::Flush(sends, _) => Some(sends),
             Operation::Rma(request) => Some(request),
             Operation::Collective(started) => Some(started.waitable()),
+            Operation::Partitioned(parts) => Some(&parts.0),
             Operation::File(access) => Some(access.waitable()),
             Operation::General(_) | Operation::Complete(_) | Operation::Inactive => None,
         }
@@ -349,6 +385,7 @@ impl Operation {
             }
             Operation::Rma(request) => request.wait().map(|()| Status::EMPTY),
             Operation::Collective(started) => started.wait().map(|()| Status::EMPTY),
+            Operation::Partitioned(parts) => parts.0.end().map(|()| parts.1),
         };
         Outcome::of(ended)
     }

@@ -128,23 +128,6 @@ fn body(out: &mut String, function: &Function, width: Width) {
             put(out, format_args!("        {line}\n"));
         }
     }
-    if !function.is_written() {
-        for parameter in function.parameters().iter().filter(|p| p.way() == Way::Both) {
-            let Some(object) = parameter.kind().object() else { continue };
-            put(out, format_args!("        find::<{object}>(*{})?;\n", parameter.name()));
-        }
-        let results: Vec<&Parameter> =
-            function.parameters().iter().filter(|parameter| parameter.is_returned()).collect();
-        let mut fault = "Fault::unwritten()".to_owned();
-        if function.has("says") {
-            let come_in = function.parameters().iter().filter(|p| p.way() == Way::In);
-            let passed: Vec<String> = come_in.filter_map(|p| p.passed(width)).collect();
-            fault = format!("{place}({})", passed.join(", "));
-        }
-        let unwritten = format!("Err({fault}){}", or_null(&results));
-        put(out, format_args!("        {unwritten}\n    }})\n"));
-        return;
-    }
     let mut arguments = Vec::new();
     if function.has("width") {
         arguments.push(format!("arg::Width::{width:?}"));

@@ -98,11 +98,6 @@ impl Function {
         self.result.as_ref()
     }
 
-    /// Whether it is written.
-    pub fn is_written(&self) -> bool {
-        !self.has("todo")
-    }
-
     /// Whether it has a flag of the table.
     pub(crate) fn has(&self, flag: &str) -> bool {
         self.flags.iter().any(|has| has == flag)

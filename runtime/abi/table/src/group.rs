@@ -26,6 +26,15 @@ const STRUCTS: &[(&str, Fields)] = &[
     ),
     ("Elements", &[("buffer", &["buf"]), ("count", &["count", "number"]), ("datatype", &["type"])]),
     (
+        "Divided",
+        &[
+            ("buffer", &["buf"]),
+            ("partitions", &["int"]),
+            ("count", &["large"]),
+            ("datatype", &["type"]),
+        ],
+    ),
+    (
         "Varying",
         &[
             ("buffer", &["buf"]),
@@ -132,6 +141,7 @@ mod tests {
         assert_eq!(groups("Put"), ["Elements", "Remote", "win"]);
         assert_eq!(groups("Compare_and_swap"), ["Swap", "win"]);
         assert_eq!(groups("File_read_all_end"), ["fh", "buf", "status"]);
+        assert_eq!(groups("Psend_init"), ["Divided", "dest", "tag", "comm", "info"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The build script of longshore-abi writes the exports. The command `longshore` prints the header
-//! and lists which functions are written.
+//! and lists the functions.
 
 mod constant;
 mod exports;

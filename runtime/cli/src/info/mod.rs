@@ -48,7 +48,7 @@ const EXAMPLES: &str = "\
 Examples:
   longshore info                                  what ranks can be here, and how they are reached
   longshore info --json | jq .settings            every setting, and where its value comes from
-  longshore info --abi | grep unwritten           what the C interface lacks
+  longshore info --abi | grep Win_                the calls of windows in the C interface
   longshore info --pair x86-64 aarch64            what is converted between the two";
 
 /// Prints the information; the status is 1 if standard output can't be written.
@@ -158,17 +158,13 @@ fn print_json(out: &mut impl Write, facts: &Facts) -> io::Result<()> {
 fn print_abi(out: &mut impl Write) -> io::Result<()> {
     let functions = longshore_abi_table::functions();
     for function in functions {
-        let state = if function.is_written() { "written" } else { "unwritten" };
         for width in function.widths() {
-            writeln!(out, "{state:<9} {:<17} {}", function.module(), function.c_name(*width))?;
+            writeln!(out, "{:<17} {}", function.module(), function.c_name(*width))?;
         }
     }
-    let number = |all: bool| -> usize {
-        let mpis = functions.iter().filter(|function| !function.is_own());
-        let counted = mpis.filter(|function| all || function.is_written());
-        counted.map(|function| function.widths().len()).sum()
-    };
-    writeln!(out, "{} of {} functions of MPI are written", number(false), number(true))
+    let mpis = functions.iter().filter(|function| !function.is_own());
+    let number: usize = mpis.map(|function| function.widths().len()).sum();
+    writeln!(out, "{number} functions of MPI")
 }
 
 fn print_constants(out: &mut impl Write) -> io::Result<()> {
