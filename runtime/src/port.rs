@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::engine::Context;
 use crate::error::{Error, ErrorKind};
 
 /// The version of Longshore, which both sides of a port must have.
@@ -36,6 +37,18 @@ pub struct Port {
     /// The number that this rank has given the port.
     pub(crate) number: u32,
     pub(crate) key: u128,
+}
+
+/// A request to connect, which has come to a rank at one of its ports.
+pub(crate) struct Asked {
+    /// The rank that connects.
+    pub peer: u32,
+    /// The context of the communicator to be.
+    pub context: Context,
+    /// The number of the port.
+    pub port: u32,
+    /// The key that the rank has for it.
+    pub key: u128,
 }
 
 impl fmt::Display for Port {

@@ -636,11 +636,7 @@ impl Rank {
         // order of their setting.
         let cleared = self.alone.clear_attributes().and(self.world.clear_attributes());
         let flushed = self.process.wait(|state, _| state.is_flushed().then_some(Ok(())));
-        let mut met = self.world.barrier_as(Activity::Finalize, Location::caller());
-        if self.process.survives() && self.world.has_failed() {
-            // A rank that has passed the barrier leaves, and the others don't wait for it.
-            met = self.world.meet_survivors();
-        }
+        let met = self.world.meet_to_end(Location::caller());
         let ended = self.process.end();
         self.process.names().forget_free_handlers();
         ended.and(flushed).and(met).and(cleared)

@@ -107,6 +107,8 @@ struct Watched {
     notified: HashMap<u16, Vec<Raised>>,
     /// For each target, the number up to which it knows this rank's operations to be settled.
     confirmed: HashMap<u32, u64>,
+    /// Whether its accesses aren't compared, since its ranks no longer exchange their clocks.
+    is_unordered: bool,
 }
 
 /// An operation that has raised a notification counter.
@@ -164,8 +166,18 @@ impl Check {
             posts: HashMap::new(),
             notified: HashMap::new(),
             confirmed: HashMap::new(),
+            is_unordered: false,
         };
         self.windows.insert(window, watched);
+    }
+
+    /// A communicator of these members is revoked, so its ranks no longer exchange their clocks
+    /// when they make calls on its windows. Accesses to windows of such members aren't compared any
+    /// more.
+    pub(crate) fn stop_comparing(&mut self, members: &[u32]) {
+        for watched in self.windows.values_mut() {
+            watched.is_unordered |= watched.members.iter().all(|member| members.contains(member));
+        }
     }
 
     /// Changes the window's `accumulate_ops`.
@@ -281,7 +293,7 @@ impl Check {
         known: &Clock,
         fetches: bool,
     ) -> Option<Clock> {
-        let watched = self.windows.get_mut(&window)?;
+        let watched = self.windows.get_mut(&window).filter(|watched| !watched.is_unordered)?;
         let bounds = access.footprint.bounds()?;
         let granted = fetches.then(|| watched.history.acquired(&bounds));
         if let Deed::Accumulate(..) = access.deed {

@@ -370,8 +370,9 @@ impl Communicator {
     /// RMA_SYNC if a rank made another call than this one.
     pub(crate) fn end_call<R>(&self, at: Ongoing, outcome: Result<R>) -> Result<R> {
         let outcome = outcome?;
-        if self.process().is_bereft() {
-            // A call with a rank that is gone leaves messages over, too.
+        if self.process().is_bereft() || self.has_been_revoked() {
+            // A call with a rank that is gone leaves messages over, too, and so does one that was
+            // revoked at some ranks.
             return Ok(outcome);
         }
         let left = match self.process().has_unmatched() {

@@ -317,7 +317,9 @@ impl Communicator {
                 return Err(FIRST.into());
             }
             if !self.has_failed() {
-                self.announce(|| "free of a communicator".to_owned(), caller)?;
+                let announced = self.announce(|| "free of a communicator".to_owned(), caller);
+                // A revocation meanwhile ends the announcement, but not the free.
+                announced.or_else(|error| if self.has_failed() { Ok(()) } else { Err(error) })?;
             }
             self.begin(Call::new("free of a communicator"));
             // The other ranks leave as well, so this one must go on even if a callback failed or

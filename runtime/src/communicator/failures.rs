@@ -11,16 +11,17 @@
 
 use std::future::poll_fn;
 use std::panic::Location;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use shipable::Architecture;
 
+use super::Communicator;
 use super::message::Side;
 use super::nonblocking::{Collective, back, side, taken};
-use super::{Communicator, IS_REVOKED};
-use crate::engine::{Context, Decision, Vote};
+use super::participants::told;
+use crate::check::Caller;
+use crate::engine::{Context, Decision, Subject, Vote};
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::given::Given;
 use crate::group::Group;
@@ -169,7 +170,7 @@ impl Communicator {
         let caller = Location::caller();
         let looked = self.present().and_then(|()| self.process().poll());
         looked.map_err(|error| self.raised(error, "is_revoked", caller))?;
-        Ok(self.shared.ended.load(Ordering::Relaxed) & IS_REVOKED != 0)
+        Ok(self.has_been_revoked())
     }
 
     /// Agrees with all other surviving members on a flag: the bitwise "and" of the flags that they
@@ -190,15 +191,14 @@ impl Communicator {
     ///
     /// # Errors
     /// PROC_FAILED at all members if one has failed whose failure not all of them had
-    /// [acknowledged](Communicator::ack_failed). The flag is agreed on even then. COMM if the
-    /// communicator is freed.
+    /// [acknowledged](Communicator::ack_failed). The flag is agreed on even then. RMA_SYNC at all
+    /// members if one makes another call in place of this one. COMM if the communicator is freed.
     #[track_caller]
     #[doc(alias = "MPIX_Comm_agree")]
     pub fn agree(&self, flag: &mut i32) -> Result<()> {
         let caller = Location::caller();
         let agreed = self.process().during(Activity::Agree, 0, At::of(caller), || {
-            let name = self.vote(*flag as u32, 0)?;
-            let decision = self.await_decision(name)?;
+            let decision = self.decide(Subject::Flag, *flag as u32, Ok(0))?;
             *flag = decision.flag as i32;
             unacknowledged(decision)
         });
@@ -218,17 +218,20 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// COUNT for other memory than one `i32`. Those of [`agree`](Communicator::agree), when the
-    /// call is waited for.
+    /// COUNT for other memory than one `i32`, at all members. Those of
+    /// [`agree`](Communicator::agree), when the call is waited for: the flag is written even if it
+    /// is PROC_FAILED, and is also in the error, an
+    /// [`Unacknowledged`](ErrorKind::Unacknowledged), since the memory is dropped then.
     #[track_caller]
     #[doc(alias = "MPIX_Comm_iagree")]
     pub fn iagree<M: Memory>(&self, flag: impl Into<Given<M>>) -> Result<Collective<M>> {
         self.start_surviving("iagree", |own| {
-            let place = taken(flag.into(), &own)?;
-            let name = own.vote(own.read_flag(side(&place))?, 0)?;
+            let given = taken(flag.into(), &own);
+            let given = given.and_then(|place| Ok((own.read_flag(side(&place))?, 0, place)));
+            let (name, place) = own.vote(Subject::Flag, given)?;
             let held = place.clone();
             let steps = async move {
-                let decision = own.decision(name).await?;
+                let decision = own.decision(name, Subject::Flag).await?;
                 own.write_flag(side(&held), decision.flag)?;
                 unacknowledged(decision)
             };
@@ -252,14 +255,15 @@ impl Communicator {
     ///
     /// # Errors
     /// COMM if the communicator is freed. GROUP if no member of the other group of an
-    /// intercommunicator survives.
+    /// intercommunicator survives. RMA_SYNC at all members if one makes another call in place of
+    /// this one.
     #[track_caller]
     #[doc(alias = "MPIX_Comm_shrink")]
     pub fn shrink(&self) -> Result<Communicator> {
         let caller = Location::caller();
         let made = self.process().during(Activity::MakeCommunicator, 0, At::of(caller), || {
-            let name = self.vote(!0, self.process().number_context()?)?;
-            self.without(&self.await_decision(name)?)
+            let number = self.process().number_context();
+            self.without(&self.decide(Subject::Survivors, !0, number)?)
         });
         made.map_err(|error| self.raised(error, "shrink", caller))
     }
@@ -283,11 +287,13 @@ impl Communicator {
     #[doc(alias = "MPIX_Comm_ishrink")]
     pub fn ishrink(&self) -> Result<Collective<Communicator>> {
         self.start_surviving("ishrink", |own| {
-            let name = own.vote(!0, own.process().number_context()?)?;
+            let number = own.process().number_context();
+            let ballot = number.map(|number| (!0, number, ()));
+            let (name, ()) = own.vote(Subject::Survivors, ballot)?;
             let made = Arc::new(OnceLock::new());
             let place = made.clone();
             let steps = async move {
-                let survivors = own.without(&own.decision(name).await?)?;
+                let survivors = own.without(&own.decision(name, Subject::Survivors).await?)?;
                 let _ = place.set(survivors);
                 Ok(())
             };
@@ -296,15 +302,15 @@ impl Communicator {
     }
 
     /// Returns after all other members have called it, or are gone.
-    pub(crate) fn meet_survivors(&self) -> Result<()> {
-        let name = self.vote(0, 0)?;
-        self.await_decision(name).map(drop)
+    pub(super) fn meet_survivors(&self, caller: Caller) -> Result<()> {
+        self.process().during(Activity::Finalize, 0, At::of(caller), || {
+            self.decide(Subject::End, 0, Ok(0)).map(drop)
+        })
     }
 
     /// Whether calls on the communicator fail: it is revoked, or a member has failed.
     pub(crate) fn has_failed(&self) -> bool {
-        let ended = self.shared.ended.load(Ordering::Relaxed);
-        ended & IS_REVOKED != 0 || self.process().check_living(self.everyone().0, None).is_err()
+        self.has_been_revoked() || self.process().check_living(self.everyone().0, None).is_err()
     }
 
     /// The members that have failed, by their ranks in the job. Makes progress first.
@@ -318,44 +324,51 @@ impl Communicator {
         Group::new(ranks, self.process().me().rank)
     }
 
-    /// Votes in the next agreement. Returns its name.
-    fn vote(&self, flag: u32, number: u32) -> Result<(u32, u32)> {
+    /// Votes in the next agreement: a flag and a number. Returns the agreement's name. A rank whose
+    /// call has failed votes too, with its error. So the others learn of that, and all members go
+    /// on to the same agreement.
+    fn vote<T>(&self, subject: Subject, ballot: Result<(u32, u32, T)>) -> Result<((u32, u32), T)> {
         self.present()?;
         let name = (self.number(), self.begin_agreement());
         let mut engine = self.process().engine();
         let mut acknowledged = engine.state().acknowledged(self.number()).to_vec();
         acknowledged.sort_unstable();
-        let vote = Vote::new(flag, number, acknowledged);
+        let vote = match &ballot {
+            Ok((flag, number, _)) => Vote::new(subject, *flag, *number, acknowledged),
+            Err(error) => Vote::of_fault(subject, told(error)),
+        };
         engine.state().start_agreement(name, self.everyone().0, vote);
+        if ballot.is_err() {
+            engine.state().abandon_agreement(name);
+        }
         engine.progress();
-        Ok(name)
+        ballot.map(|(_, _, held)| (name, held))
     }
 
-    /// Waits for the decision of an agreement.
-    fn await_decision(&self, name: (u32, u32)) -> Result<Decision> {
+    /// Votes in the next agreement, and waits for the decision.
+    fn decide(&self, subject: Subject, flag: u32, number: Result<u32>) -> Result<Decision> {
+        let (name, ()) = self.vote(subject, number.map(|number| (flag, number, ())))?;
         let process = self.process();
-        process.wait(|state, arming| {
+        let decision = process.wait(|state, arming| {
             let decision = state.take_decision(name);
             if decision.is_none() && arming {
                 process.note_wait(state.awaited_in_agreement(name));
             }
             decision.map(Ok)
-        })
+        })?;
+        valid(decision, subject)
     }
 
     /// The decision of an agreement, for the steps of a call with a request.
-    async fn decision(&self, name: (u32, u32)) -> Result<Decision> {
+    async fn decision(&self, name: (u32, u32), subject: Subject) -> Result<Decision> {
         let found = || self.process().engine().state().take_decision(name);
-        poll_fn(|_| found().map_or(Poll::Pending, |decision| Poll::Ready(Ok(decision)))).await
+        let found = poll_fn(|_| found().map_or(Poll::Pending, Poll::Ready)).await;
+        valid(found, subject)
     }
 
     /// The communicator of the members that hadn't failed.
     fn without(&self, decision: &Decision) -> Result<Communicator> {
         let process = self.process();
-        if decision.number < Context::FIRST {
-            // A member votes in another call, which proposes no number.
-            return Err(ErrorKind::Collective.into());
-        }
         let context = Context::new(decision.number).ok_or(ErrorKind::Numbers)?;
         let members = self.everyone().0.processes().iter().copied();
         let living = members.filter(|member| !decision.failed.contains(member)).collect();
@@ -396,10 +409,21 @@ impl Communicator {
 }
 
 /// The error of an agreement with failures that not all members have acknowledged.
-fn unacknowledged(Decision { mut failed, acknowledged, .. }: Decision) -> Result<()> {
+fn unacknowledged(Decision { mut failed, acknowledged, flag, .. }: Decision) -> Result<()> {
     failed.retain(|rank| !acknowledged.contains(rank));
     match failed.is_empty() {
         true => Ok(()),
-        false => Err(Error::from(ErrorKind::Unacknowledged { failed })),
+        false => Err(Error::from(ErrorKind::Unacknowledged { failed, flag: flag as i32 })),
     }
+}
+
+/// Refuses a decision on votes in different calls, and on one of a member whose call has failed.
+fn valid(decision: Decision, subject: Subject) -> Result<Decision> {
+    if let Some((by, class, text)) = decision.fault {
+        return Err(ErrorKind::elsewhere(by, class, text).into());
+    }
+    let Some(other) = decision.other else { return Ok(decision) };
+    let differs = if decision.first.1 == subject { other } else { decision.first };
+    let (peer, theirs, ours) = (differs.0, differs.1.name().to_owned(), subject.name().to_owned());
+    Err(ErrorKind::Mismatch { peer, theirs, ours }.into())
 }

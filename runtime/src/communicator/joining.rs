@@ -4,13 +4,15 @@
 //! A *world* is the ranks that were started together. Ranks of two worlds know nothing of each
 //! other before they meet at a port. One rank of each group, the root, meets for all:
 //!
-//! 1. The connecting root introduces itself to the accepting one, and sends a [`Request`] with the
+//! 1. The ranks of each group exchange their roots, or their errors. So no root meets another if a
+//!    rank of its group can't take part.
+//! 2. The connecting root introduces itself to the accepting one, and sends a [`Request`] with the
 //!    port's key and the number of the communicator to be.
-//! 2. The accepting root answers that it is ready, or refuses the key. A root that waits for no
+//! 3. The accepting root answers that it is ready, or refuses the key. A root that waits for no
 //!    answer any more withdraws its request instead, so an accept never ends for a rank that has
-//!    given up.
-//! 3. The roots exchange the introductions of all ranks of their groups, and pass them on.
-//! 4. Once all ranks of both groups know each other, the roots say so, and the calls return. So no
+//!    given up. Requests at a port that is closed are refused.
+//! 4. The roots exchange the introductions of all ranks of their groups, and pass them on.
+//! 5. Once all ranks of both groups know each other, the roots say so, and the calls return. So no
 //!    rank gets a frame of a rank that it doesn't know.
 //!
 //! If a step fails, all ranks of both groups get the error.
@@ -25,17 +27,18 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use shipable::Class;
 
 use super::Communicator;
 use super::calls::Call;
 use super::inter::{Inter, OVERLAP};
 use super::participants::{Participants, finish, protocol, told};
-use crate::engine::{Channel, Context, Landing, Message, Pattern, Sender, Source};
+use crate::engine::{Channel, Context, Landing, Message, Pattern, Sender, Source, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::{Activity, Order, Started, Wanted};
 use crate::observe::At;
-use crate::port::Port;
+use crate::port::{Asked, Port};
 use crate::wire::Introduction;
 
 /// The time for which a connect waits for the accept, unless the program gives another.
@@ -181,7 +184,7 @@ impl Communicator {
     #[doc(alias = "MPI_Comm_accept")]
     pub fn accept(&self, port: &Port, root: i32) -> Result<Communicator> {
         let caller = Location::caller();
-        let joined = self.join("accept", Activity::Accept, root, caller, || {
+        let joined = self.join("accept", Activity::Accept, Ok(root), caller, || {
             self.accept_one(port, 0..0, Vec::new())
         });
         joined.map(|joined| joined.communicator)
@@ -219,8 +222,8 @@ impl Communicator {
     #[track_caller]
     pub fn connect_within(&self, port: &Port, root: i32, limit: Duration) -> Result<Communicator> {
         let caller = Location::caller();
-        let joined =
-            self.join("connect", Activity::Connect, root, caller, || self.connect_to(port, limit));
+        let joined = self
+            .join("connect", Activity::Connect, Ok(root), caller, || self.connect_to(port, limit));
         joined.map(|joined| joined.communicator)
     }
 
@@ -251,7 +254,7 @@ impl Communicator {
     #[doc(alias = "MPI_Comm_spawn_multiple")]
     pub fn spawn(&self, programs: &[Spawn], root: i32) -> Result<Spawned> {
         let caller = Location::caller();
-        self.join("spawn", Activity::Spawn, root, caller, || self.start_programs(programs))
+        self.join("spawn", Activity::Spawn, Ok(root), caller, || self.start_programs(programs))
     }
 
     /// Waits until all communication on the communicator has ended at all of its ranks, and frees
@@ -270,6 +273,7 @@ impl Communicator {
             let caller = Location::caller();
             let met = || -> Result<()> {
                 self.ready()?;
+                self.end_messages()?;
                 self.announce(|| "disconnect".to_owned(), caller)?;
                 let at = self.begin(Call::new("disconnect"));
                 let all = self.participants(at).by_message();
@@ -282,26 +286,77 @@ impl Communicator {
         self.free()
     }
 
-    /// Makes the intercommunicator with the group that the root meets.
+    /// Takes part in a collective call for which this rank has a fault, in place of making it: the
+    /// call fails at all ranks, and the others get an error that names this rank and the fault. For
+    /// interfaces that check arguments before the call. `call` is a method of this type: `accept`,
+    /// `connect`, `spawn`, `dup`, `split`, `split_type`, `create` or `merge`.
+    ///
+    /// ```
+    /// use longshore::Class;
+    ///
+    /// let rank = longshore::init()?;
+    /// let error = rank.world().refuse("split", Class::Arg, "the color is -7");
+    /// assert_eq!(error.class(), Class::Arg);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the fault as an error, or the first of a rank before this one. Otherwise the error
+    /// for which this rank can't take part.
+    #[track_caller]
+    pub fn refuse(&self, call: &str, class: Class, text: &str) -> Error {
+        let caller = Location::caller();
+        let fault = Error::from(ErrorKind::Interface { class, text: text.to_owned() });
+        let join = |name, activity, fault| {
+            let meet = || Err(ErrorKind::Collective.into());
+            self.join(name, activity, Err(fault), caller, meet).err()
+        };
+        let failed = match call {
+            "accept" => join("accept", Activity::Accept, fault),
+            "connect" => join("connect", Activity::Connect, fault),
+            "spawn" => join("spawn", Activity::Spawn, fault),
+            "dup" => self.make_of_all("dup", || Err(fault)).err(),
+            "split" => self.make_of_all("split", || Err(fault)).err(),
+            "split_type" => self.make_of_all("split_type", || Err(fault)).err(),
+            "create" => self.make_of_all("create", || Err(fault)).err(),
+            "merge" => self.make_of_all("intercomm_merge", || Err(fault)).err(),
+            _ => Some(fault),
+        };
+        failed.unwrap_or_else(|| ErrorKind::Collective.into())
+    }
+
+    /// Waits until the sends and receives of this rank on the communicator have ended.
+    fn end_messages(&self) -> Result<()> {
+        let (context, (all, _)) = (self.context(Channel::Calls), self.everyone());
+        self.process().wait(|state, _| {
+            if !state.has_messages_under_way(self.number()) {
+                return Some(Ok(()));
+            }
+            state.revoked(context).or_else(|| state.lost_among(all, None)).map(Err)
+        })
+    }
+
+    /// Makes the intercommunicator with the group that the root meets. A rank whose arguments are
+    /// wrong gives its error in place of the root. Then no rank meets anyone.
     fn join(
         &self,
         name: &'static str,
         activity: Activity,
-        root: i32,
+        root: Result<i32>,
         caller: &'static Location<'static>,
         meet: impl FnOnce() -> Result<Met>,
     ) -> Result<Spawned> {
         let make = || -> Result<Spawned> {
             self.ready()?;
             self.intra()?;
-            let size = self.size();
-            let first = u32::try_from(root).ok().filter(|_| root < size);
-            let first = first.ok_or(ErrorKind::Root { root, size: size as u32 })?;
             self.announce(|| name.to_owned(), caller)?;
-            let at = self.begin(Call::new(name).with_root(root));
+            // Its messages don't bear the root, which this rank may not know.
+            let at = self.begin(Call::new(name));
+            let first = self.agreed_root(name, root)?;
             let by = self.group().process(first);
             let mut own = None;
-            let met: Option<Told<Met>> = (self.rank() == root).then(|| {
+            let met: Option<Told<Met>> = (self.shared.rank == first).then(|| {
                 meet().map_err(|error| {
                     let said = told(&error);
                     own = Some(error);
@@ -332,6 +387,27 @@ impl Communicator {
         };
         let made = self.process().during(activity, 0, At::of(caller), make);
         made.map_err(|error| self.raised(error, name, caller))
+    }
+
+    /// The root, which all ranks give alike. Fails at all ranks if one of them has an error.
+    fn agreed_root(&self, name: &'static str, root: Result<i32>) -> Result<u32> {
+        let size = self.size();
+        let checked = root.and_then(|root| {
+            let first = u32::try_from(root).ok().filter(|_| root < size);
+            first.ok_or_else(|| ErrorKind::Root { root, size: size as u32 }.into())
+        });
+        let mine: Told<u32> = checked.as_ref().map(|root| *root).map_err(told);
+        let all = self.participants(self.current_call()).by_message();
+        let all: Vec<Told<u32>> = finish(pin!(all.allgather_values(&mine)))?;
+        let root = checked?;
+        for (theirs, peer) in all.into_iter().zip(self.group().processes().iter().copied()) {
+            let theirs = theirs.map_err(|(class, text)| ErrorKind::elsewhere(peer, class, text))?;
+            if theirs != root {
+                let of = |root: u32| Call::new(name).with_root(root as i32).to_string();
+                return Err(ErrorKind::Mismatch { peer, theirs: of(theirs), ours: of(root) }.into());
+            }
+        }
+        Ok(root)
     }
 
     /// Takes in the introductions of the other group. Returns once all ranks of both groups have.
@@ -422,67 +498,121 @@ impl Communicator {
             return Err(ErrorKind::Port(what.to_owned()).into());
         }
         loop {
-            let (peer, bytes) = self.next_request(port.number, &expected)?;
-            let Ok(request) = shipable::codec::decode::<Request>(&bytes, 4096) else { continue };
-            let Some(context) = Context::new(request.context) else { continue };
-            if request.key != port.key {
-                // It may have ended since.
-                let _ = self.say(peer, context, REFUSED);
-                continue;
-            }
+            let Asked { peer, context, .. } = self.next_request(port, &expected)?;
             if self.say(peer, context, READY).is_err() {
+                // It has ended since.
                 continue;
             }
-            let goes_on = self.hear(peer, context, [GOES_ON, WITHDRAWN], None);
-            if goes_on.is_ok_and(|tag| tag == Some(GOES_ON)) {
-                return self.introduce(peer, context, counts);
+            match self.hear(peer, context, [GOES_ON, WITHDRAWN], None) {
+                Ok(Some(GOES_ON)) => return self.introduce(peer, context, counts),
+                Ok(_) => {}
+                Err(error) => self.lost(|_| None).map_or(Ok(()), |_| Err(error))?,
             }
         }
     }
 
-    /// The next request of a root that connects to the port of this number; an empty one if the
-    /// root ended while it was received.
-    fn next_request(&self, number: u32, expected: &Range<u32>) -> Result<(u32, Vec<u8>)> {
+    /// The next request of a root that connects to a port of this rank.
+    fn next_request(&self, port: &Port, expected: &Range<u32>) -> Result<Asked> {
         let process = self.process();
-        let everyone = Group::of_world(0..process.me().size, process.me().rank);
-        let pattern = Pattern {
-            context: Context::SELF.of(Channel::Groups),
-            sender: Sender::Any(everyone),
-            tag: Some(number as i32),
-        };
-        process.note_wait(None);
-        let (arrival, request) = process.wait(|state, _| {
+        loop {
+            self.sort_requests()?;
+            if let Some(asked) = process.take_asked(port.number) {
+                return Ok(asked);
+            }
+            process.note_wait(None);
+            process.wait(|state, _| {
+                // Another thread may have taken the request in.
+                if state.probe(&self.requests()).is_some_and(|found| found.is_ok())
+                    || process.has_asked(port.number)
+                {
+                    return Some(Ok(()));
+                }
+                let ended = |rank: &u32| process.segment().rank_state(*rank).is_gone();
+                if let Some(rank) = expected.clone().find(ended) {
+                    let state = process.segment().rank_state(rank);
+                    let what =
+                        format!("rank {rank} of the new processes is {state} before its init");
+                    return Some(Err(ErrorKind::Spawn(what).into()));
+                }
+                self.lost_here(state).map(Err)
+            })?;
+        }
+    }
+
+    /// The requests at all ports of this rank.
+    fn requests(&self) -> Pattern {
+        let me = self.process().me();
+        let everyone = Group::of_world(0..me.size, me.rank);
+        Pattern { context: Context::PORTS, sender: Sender::Any(everyone), tag: None }
+    }
+
+    /// Takes in the requests that have come: refuses those at ports that aren't open, or with
+    /// another key, and forgets those of roots that have given up. So none stays for a port at
+    /// which nobody accepts.
+    pub(crate) fn sort_requests(&self) -> Result<()> {
+        let process = self.process();
+        let requests = self.requests();
+        loop {
             // That some rank is lost doesn't matter.
-            if let Some(Ok(found)) = state.claim(&pattern) {
-                return Some(Ok(found));
+            let claimed = process.engine().state().claim(&requests);
+            let Some(Ok((arrival, request))) = claimed else { break };
+            process.engine().state().receive_claimed(request, Landing::Bytes);
+            let bytes = match process.wait(|state, _| state.take_received(request)) {
+                Ok(delivery) => delivery.bytes.map(|bytes| bytes.to_vec()),
+                Err(_) => {
+                    process.check_job()?;
+                    None
+                }
+            };
+            let request = bytes.and_then(|it| shipable::codec::decode::<Request>(&it, 4096).ok());
+            let Some(Request { key, context }) = request else { continue };
+            let Some(context) = Context::new(context) else { continue };
+            process.add_asked(Asked { peer: arrival.peer, context, port: arrival.tag as u32, key });
+        }
+        process.retain_asked(|asked, is_open| {
+            let withdrawn = Pattern {
+                context: asked.context.of(Channel::Groups),
+                sender: Sender::One(asked.peer),
+                tag: Some(WITHDRAWN),
+            };
+            let mut engine = process.engine();
+            let state = engine.state();
+            if let Some(Ok((_, number))) = state.claim(&withdrawn) {
+                state.discard_claimed(number);
+                return false;
             }
-            let ended = |rank: &u32| process.segment().rank_state(*rank).is_gone();
-            if let Some(rank) = expected.clone().find(ended) {
-                let state = process.segment().rank_state(rank);
-                let what = format!("rank {rank} of the new processes is {state} before its init");
-                return Some(Err(ErrorKind::Spawn(what).into()));
+            let is_gone = state.gone(asked.peer).is_some();
+            drop(engine);
+            if !is_open && !is_gone {
+                // It may have ended since.
+                let _ = self.say(asked.peer, asked.context, REFUSED);
             }
-            state.lost_among(self.group(), None).map(Err)
-        })?;
-        process.engine().state().receive_claimed(request, Landing::Bytes);
-        let bytes = match process.wait(|state, _| state.take_received(request)) {
-            Ok(delivery) => delivery.bytes,
-            Err(_) => {
-                process.check_job()?;
-                None
-            }
-        };
-        Ok((arrival.peer, bytes.map(|it| it.to_vec()).unwrap_or_default()))
+            is_open && !is_gone
+        });
+        Ok(())
+    }
+
+    /// The error of a call that waits for another group, if this one can't go on.
+    fn lost_here(&self, state: &State) -> Option<Error> {
+        let revoked = state.revoked(self.context(Channel::Calls));
+        revoked.or_else(|| state.lost_among(self.group(), None))
+    }
+
+    /// The first error that `find` finds, or [`lost_here`](Communicator::lost_here) does.
+    fn lost(&self, find: impl FnOnce(&State) -> Option<Error>) -> Option<Error> {
+        let mut engine = self.process().engine();
+        let state = &*engine.state();
+        find(state).or_else(|| self.lost_here(state))
     }
 
     /// Sends an empty message of this tag to the other root.
     fn say(&self, peer: u32, context: Context, tag: i32) -> Result<()> {
-        self.send_to(peer, context, tag, Vec::new())
+        self.send_in(peer, context.of(Channel::Groups), tag, Vec::new())
     }
 
-    fn send_to(&self, peer: u32, context: Context, tag: i32, bytes: Vec<u8>) -> Result<()> {
+    fn send_in(&self, peer: u32, context: u32, tag: i32, bytes: Vec<u8>) -> Result<()> {
         let message = Message {
-            context: context.of(Channel::Groups),
+            context,
             tag,
             length: bytes.len() as u64,
             signature: 0,
@@ -516,8 +646,8 @@ impl Communicator {
                     return Some(Ok(Some(arrival.tag)));
                 }
             }
-            if let Some(gone) = state.gone(peer) {
-                return Some(Err(gone));
+            if let Some(lost) = state.gone(peer).or_else(|| self.lost_here(state)) {
+                return Some(Err(lost));
             }
             until.is_some_and(|until| Instant::now() >= until).then_some(Ok(None))
         })
@@ -557,28 +687,30 @@ impl Communicator {
                 return Some(Err(ended()));
             }
             let known = state.is_known(peer).then_some(Ok(()));
+            let known = known.or_else(|| self.lost_here(state).map(Err));
             known.or_else(|| is_late().then(|| Err(late())))
         })?;
         let context = Context::new(process.number_context()?).ok_or(ErrorKind::Numbers)?;
         let request = Request { key: port.key, context: context.number() };
         let request = shipable::codec::encode(&request, 4096);
         let request = request.map_err(|error| protocol(me.rank, &error.to_string()))?;
-        self.send_to(peer, Context::SELF, port.number as i32, request)?;
+        self.send_in(peer, Context::PORTS, port.number as i32, request)?;
         match self.hear(peer, context, [READY, REFUSED], until) {
             Ok(Some(READY)) => {
                 self.say(peer, context, GOES_ON)?;
                 self.introduce(peer, context, Vec::new())
             }
-            Ok(Some(_)) => wrong("its key isn't that of the port that is open there".to_owned()),
+            Ok(Some(_)) => wrong("it isn't open there, or has another key".to_owned()),
             Ok(None) => {
                 self.say(peer, context, WITHDRAWN)?;
                 Err(late())
             }
-            Err(error) if segment.rank_state(peer).is_gone() => {
-                drop(error);
-                Err(ended())
+            Err(_) if segment.rank_state(peer).is_gone() => Err(ended()),
+            Err(error) => {
+                // The other root may wait for this one.
+                let _ = self.say(peer, context, WITHDRAWN);
+                Err(error)
             }
-            Err(error) => Err(error),
         }
     }
 
@@ -603,6 +735,7 @@ impl Communicator {
         };
         let met = met();
         process.close_port(&port);
+        self.sort_requests()?;
         met.map(|met| Met { asked, ..met })
     }
 }

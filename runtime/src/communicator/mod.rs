@@ -261,7 +261,7 @@ impl Communicator {
     #[inline(never)]
     fn after_end(&self) -> Result<()> {
         self.present()?;
-        if self.shared.ended.load(Ordering::Relaxed) & IS_REVOKED != 0 {
+        if self.has_been_revoked() {
             return Err(ErrorKind::Revoked.into());
         }
         Ok(())
@@ -274,6 +274,11 @@ impl Communicator {
             true => Err(FREED.into()),
             false => self.process().ready(),
         }
+    }
+
+    /// Whether the communicator is revoked, as far as this rank knows.
+    pub(crate) fn has_been_revoked(&self) -> bool {
+        self.shared.ended.load(Ordering::Relaxed) & IS_REVOKED != 0
     }
 
     /// Whether the communicator is freed.
@@ -413,6 +418,22 @@ impl Communicator {
     }
 
     pub(crate) fn barrier_as(&self, activity: Activity, caller: Caller) -> Result<()> {
+        self.meet_as(activity, caller).map_err(|error| self.raised(error, "barrier", caller))
+    }
+
+    /// The barrier of finalize, on MPI_COMM_WORLD. If the barrier can't succeed, since ranks have
+    /// died in a job that survives that, or since the communicator is revoked, the survivors agree
+    /// instead.
+    pub(crate) fn meet_to_end(&self, caller: Caller) -> Result<()> {
+        let mut met = self.meet_as(Activity::Finalize, caller);
+        if self.has_failed() && (self.process().survives() || self.has_been_revoked()) {
+            // A rank that has passed the barrier leaves, and the others don't wait for it.
+            met = self.meet_survivors(caller);
+        }
+        met.map_err(|error| self.raised(error, "finalize", caller))
+    }
+
+    fn meet_as(&self, activity: Activity, caller: Caller) -> Result<()> {
         let process = self.process();
         let ends = activity == Activity::Finalize;
         let met = || {
@@ -444,7 +465,7 @@ impl Communicator {
                 found.map_or(Ok(()), Err)
             })
         };
-        met().map_err(|error| self.raised(error, "barrier", caller))
+        met()
     }
 
     /// The communicator's barrier. The first call is collective, since it makes the barrier.

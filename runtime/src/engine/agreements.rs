@@ -50,9 +50,35 @@ use serde::{Deserialize, Serialize};
 /// The name of an agreement: the number of its communicator, and its own number there.
 pub(crate) type Name = (u32, u32);
 
+/// What an agreement is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Subject {
+    /// A flag of the program.
+    Flag,
+    /// The communicator of the survivors.
+    Survivors,
+    /// That all survivors have come to the end of the job.
+    End,
+}
+
+impl Subject {
+    /// The name of the call.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Subject::Flag => "agree",
+            Subject::Survivors => "shrink",
+            Subject::End => "finalize",
+        }
+    }
+}
+
 /// What a member brings to an agreement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Vote {
+    pub subject: Subject,
+    /// The class and text of the error of the member's call: it votes all the same, since each
+    /// member counts the agreements. At most [`FAULT`] characters.
+    pub fault: Option<(u8, String)>,
     /// The result is the bitwise "and" of all flags.
     pub flag: u32,
     /// A number that no communicator has. The result is that of one of the members.
@@ -63,15 +89,30 @@ pub(crate) struct Vote {
     decided: u32,
 }
 
+/// The most characters of a fault's text in an agreement.
+const FAULT: usize = 400;
+
 impl Vote {
-    pub(crate) fn new(flag: u32, number: u32, acknowledged: Vec<u32>) -> Vote {
-        Vote { flag, number, acknowledged, decided: 0 }
+    pub(crate) fn new(subject: Subject, flag: u32, number: u32, acknowledged: Vec<u32>) -> Vote {
+        Vote { subject, fault: None, flag, number, acknowledged, decided: 0 }
+    }
+
+    /// The vote of a member whose call has failed.
+    pub(crate) fn of_fault(subject: Subject, (class, text): (u8, String)) -> Vote {
+        let fault = Some((class, text.chars().take(FAULT).collect()));
+        Vote { fault, ..Vote::new(subject, !0, 0, Vec::new()) }
     }
 }
 
 /// The result of an agreement, equal at all ranks that learn it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Decision {
+    /// The first member that voted, and its call.
+    pub first: (u32, Subject),
+    /// The first member that voted in another call, and that call.
+    pub other: Option<(u32, Subject)>,
+    /// The first member whose call has failed, with the class and text of its error.
+    pub fault: Option<(u32, u8, String)>,
     pub flag: u32,
     pub number: u32,
     /// The members that had failed, by their ranks in the job, in ascending order.
@@ -94,7 +135,7 @@ pub(super) enum Step {
 impl Step {
     /// Bytes of the longest step in a job of `size` ranks.
     pub(super) fn longest(size: u32) -> usize {
-        64 + 2 * 5 * size as usize
+        128 + 4 * FAULT + 2 * 5 * size as usize
     }
 
     /// The code on the wire, and the data.
@@ -195,6 +236,13 @@ impl Agreements {
         let is_due = |of: &Name| *of == name || of.0 != name.0 || of.1 >= decision.decided;
         self.records.retain(|of, it| is_due(of) || !it.is_taken);
         Some(decision)
+    }
+
+    /// No call of this rank takes the decision.
+    pub(super) fn abandon(&mut self, name: Name) {
+        if let Some(record) = self.records.get_mut(&name) {
+            record.is_taken = true;
+        }
     }
 
     /// The rank for which this one waits; `None` if the agreement is decided, or unknown.
@@ -326,11 +374,20 @@ fn combine(members: &[u32], votes: &BTreeMap<u32, Vote>, gone: &BTreeSet<u32>) -
     let mut failed: Vec<u32> =
         members.iter().copied().filter(|member| gone.contains(member)).collect();
     failed.sort_unstable();
-    let mut cast = members.iter().filter_map(|member| votes.get(member));
-    let first = cast.next().cloned().unwrap_or_else(|| Vote::new(0, 0, Vec::new()));
-    let Vote { flag, number, acknowledged, decided } = first;
-    let first = Decision { flag, number, failed, acknowledged, decided };
-    cast.fold(first, |mut held, vote| {
+    let mut cast = members.iter().filter_map(|member| Some((*member, votes.get(member)?)));
+    let none = || (0, Vote::new(Subject::Flag, 0, 0, Vec::new()));
+    let (by, first) = cast.next().map_or_else(none, |(by, vote)| (by, vote.clone()));
+    let Vote { subject, fault, flag, number, acknowledged, decided } = first;
+    let fault = fault.map(|(class, text)| (by, class, text));
+    let (first, other) = ((by, subject), None);
+    let first = Decision { first, other, fault, flag, number, failed, acknowledged, decided };
+    cast.fold(first, |mut held, (by, vote)| {
+        if vote.subject != held.first.1 {
+            held.other.get_or_insert((by, vote.subject));
+        }
+        if let (None, Some((class, text))) = (&held.fault, &vote.fault) {
+            held.fault = Some((by, *class, text.clone()));
+        }
         held.flag &= vote.flag;
         held.acknowledged.retain(|rank| vote.acknowledged.contains(rank));
         held.decided = held.decided.min(vote.decided);
@@ -428,7 +485,7 @@ mod tests {
                 Event::Start(rank) => {
                     self.has_started[rank as usize] = true;
                     let members: Vec<u32> = (0..self.size()).collect();
-                    let vote = Vote::new(!(1 << rank), 100 + rank, Vec::new());
+                    let vote = Vote::new(Subject::Flag, !(1 << rank), 100 + rank, Vec::new());
                     self.ranks[rank as usize].start(NAME, &members, vote, &mut out);
                     rank
                 }
@@ -543,9 +600,22 @@ mod tests {
     #[test]
     fn steps_survive_the_wire() {
         let acknowledged: Vec<u32> = (0..100).map(|rank| u32::MAX - rank).rev().collect();
-        let vote = Vote { decided: 7, ..Vote::new(5, u32::MAX, acknowledged.clone()) };
-        let failed = acknowledged.clone();
-        let decision = Decision { flag: 1, number: 2, failed, acknowledged, decided: 3 };
+        let (subject, text) = (Subject::Survivors, "\u{1f6a2}".repeat(2 * FAULT));
+        let fault = Vote::of_fault(subject, (7, text));
+        let (class, text) = fault.fault.clone().unwrap();
+        assert_eq!(text.chars().count(), FAULT);
+        let new = Vote::new(subject, 5, u32::MAX, acknowledged.clone());
+        let vote = Vote { decided: 7, fault: fault.fault, ..new };
+        let decision = Decision {
+            first: (u32::MAX, subject),
+            other: Some((u32::MAX - 1, Subject::End)),
+            fault: Some((u32::MAX, class, text)),
+            flag: 1,
+            number: u32::MAX,
+            failed: acknowledged.clone(),
+            acknowledged,
+            decided: u32::MAX,
+        };
         let steps = [
             Step::Vote(vote),
             Step::Propose(decision.clone()),
@@ -560,13 +630,41 @@ mod tests {
     }
 
     #[test]
+    fn a_decision_names_the_members_that_differ_and_the_first_fault() {
+        let votes = [
+            (4, Vote::new(Subject::Flag, 7, 0, vec![9])),
+            (2, Vote::of_fault(Subject::Flag, (3, "the first".to_owned()))),
+            (3, Vote::of_fault(Subject::Survivors, (5, "the second".to_owned()))),
+        ];
+        let made = combine(&[4, 2, 3, 1], &votes.into_iter().collect(), &BTreeSet::from([1]));
+        assert_eq!((made.first, made.flag), ((4, Subject::Flag), 7));
+        assert_eq!(made.other, Some((3, Subject::Survivors)));
+        assert_eq!(made.fault, Some((2, 3, "the first".to_owned())));
+        assert_eq!((made.failed, made.acknowledged), (vec![1], vec![]));
+    }
+
+    #[test]
+    fn records_that_no_call_takes_are_dropped() {
+        let mut alone = Agreements::new(0);
+        for number in 0..10 {
+            let vote = Vote::new(Subject::Flag, 1, 1, Vec::new());
+            alone.start((2, number), &[0], vote, &mut Steps::new());
+            match number % 2 {
+                0 => alone.abandon((2, number)),
+                _ => assert!(alone.take((2, number)).is_some()),
+            }
+            assert!(alone.records.len() <= 3, "{alone:?}");
+        }
+    }
+
+    #[test]
     fn records_are_dropped_once_all_members_know_the_decision() {
         let mut ranks = [Agreements::new(0), Agreements::new(1)];
         for number in 0..10 {
             let mut frames = VecDeque::new();
             for rank in 0..2 {
                 let mut out = Steps::new();
-                let vote = Vote::new(1, 1, Vec::new());
+                let vote = Vote::new(Subject::Flag, 1, 1, Vec::new());
                 ranks[rank as usize].start((2, number), &[0, 1], vote, &mut out);
                 frames.extend(out.into_iter().map(|step| (rank, step)));
             }

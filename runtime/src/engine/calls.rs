@@ -157,7 +157,7 @@ impl State {
     /// The error of a barrier by flags whose ranks don't all come.
     #[inline(never)] // The loops of waits stay small.
     pub(crate) fn lost_at(&self, barrier: &Barrier) -> Option<Error> {
-        match self.peers.is_bereft() {
+        match self.peers.is_troubled() {
             true => {
                 let revoked = barrier.context().and_then(|context| self.revoked(context));
                 revoked.or_else(|| self.find_lost(barrier.group(), barrier.window()))
@@ -620,8 +620,18 @@ impl State {
     }
 
     /// Takes the decision of an agreement, if there is one.
+    ///
+    /// Members that it names have failed for this rank too, so that the program can acknowledge
+    /// them: the decision may come before the news of their end.
     pub(crate) fn take_decision(&mut self, name: Name) -> Option<Decision> {
-        self.agreements.take(name)
+        let decision = self.agreements.take(name)?;
+        self.peers.note_failed(&decision.failed);
+        Some(decision)
+    }
+
+    /// No call of this rank takes the decision of an agreement.
+    pub(crate) fn abandon_agreement(&mut self, name: Name) {
+        self.agreements.abandon(name);
     }
 
     /// The rank for which an agreement waits at this rank.
@@ -672,6 +682,11 @@ impl State {
         }
     }
 
+    /// Whether a send or a receive of this rank on a communicator is under way.
+    pub(crate) fn has_messages_under_way(&self, communicator: u32) -> bool {
+        self.messages.are_under_way_on(communicator)
+    }
+
     /// Forgets a communicator that this rank has freed.
     pub(crate) fn close_communicator(&mut self, communicator: u32) {
         self.revoked.close(communicator);
@@ -686,13 +701,18 @@ impl State {
 
     fn end_revoked(&mut self, communicator: u32) {
         self.messages.revoke(communicator);
+        if let (Some(check), Some(members)) =
+            (self.notes.check(), self.revoked.members(communicator))
+        {
+            check.stop_comparing(members.processes());
+        }
         self.revoked.tell(communicator, self.peers.me().rank, &mut self.outbox);
     }
 
     /// The error of a call that waits on the communicator of a message's context, if that is
     /// revoked. Windows go on.
     pub(crate) fn revoked(&self, context: u32) -> Option<Error> {
-        if !self.peers.is_bereft() {
+        if !self.peers.is_troubled() {
             return None;
         }
         self.peers.revoked(context)
@@ -753,7 +773,7 @@ impl State {
 
     /// The reports of messages that no receive has matched, with their kinds.
     pub(crate) fn report_unmatched(&self) -> Vec<(String, String)> {
-        self.messages.report_unmatched(self.peers.me().rank)
+        self.messages.report_unmatched(&self.peers)
     }
 
     /// Announces the call of the operation that follows to its target.

@@ -43,6 +43,10 @@ impl Context {
     /// The context of a rank by itself.
     pub(crate) const SELF: Context = Context(1);
 
+    /// The context on the wire of requests at the ports of a rank. They aren't messages of
+    /// MPI_COMM_SELF, which has no other rank, so its revocation doesn't end them.
+    pub(crate) const PORTS: u32 = Context::SELF.0 * CHANNELS + Channel::Groups as u32;
+
     /// The lowest number of other contexts.
     pub(crate) const FIRST: u32 = 2;
 
@@ -59,9 +63,10 @@ impl Context {
     }
 
     /// The number of the communicator whose revocation ends messages of this context on the wire;
-    /// `None` for those of windows, which go on.
+    /// `None` for those of windows and ports, which go on.
     pub(crate) fn revocable(context: u32) -> Option<u32> {
-        (context % CHANNELS != Channel::Windows as u32).then_some(context / CHANNELS)
+        let goes_on = context == Context::PORTS || context % CHANNELS == Channel::Windows as u32;
+        (!goes_on).then_some(context / CHANNELS)
     }
 
     /// The number of the communicator of a context on the wire.

@@ -91,7 +91,7 @@ use revoked::Revoked;
 use streams::{Sink, Stream, Streams};
 use target::{Fetched, LONGEST_FORM, Outcome, Target};
 
-pub(crate) use agreements::{Decision, Vote};
+pub(crate) use agreements::{Decision, Subject, Vote};
 pub(crate) use completion::{Ledger, Ticket};
 pub(crate) use context::{Channel, Context};
 pub(crate) use locks::EXPOSED;

@@ -333,6 +333,16 @@ impl Peers {
         self.failed.iter().copied().filter(|rank| group.contains(*rank)).collect()
     }
 
+    /// Notes ranks as failed that others have agreed to have failed.
+    pub(super) fn note_failed(&mut self, ranks: &[u32]) {
+        let known = &mut self.failed;
+        ranks.iter().for_each(|rank| {
+            if !known.contains(rank) {
+                known.push(*rank);
+            }
+        });
+    }
+
     /// The ranks whose failure is acknowledged on a communicator.
     pub(super) fn acknowledged(&self, communicator: u32) -> &[u32] {
         self.acknowledged.get(&communicator).map_or(&[], |ranks| ranks)
@@ -346,7 +356,6 @@ impl Peers {
     /// Notes that a communicator is revoked; false if it was.
     pub(super) fn note_revoked(&mut self, communicator: u32) -> bool {
         self.is_troubled = true;
-        self.note_loss();
         self.revoked.insert(communicator)
     }
 
@@ -396,7 +405,7 @@ impl Peers {
         self.gone.insert(rank, gone);
         if !finalized {
             self.note_loss();
-            self.failed.push(rank);
+            self.note_failed(&[rank]);
             self.dead.push(rank);
         }
     }

@@ -36,6 +36,11 @@ impl Revoked {
         self.open.remove(&communicator);
     }
 
+    /// The members of a communicator that isn't freed.
+    pub(super) fn members(&self, communicator: u32) -> Option<&Group> {
+        self.open.get(&communicator).map(|(members, _)| members)
+    }
+
     /// Lets calls on a revoked communicator fail, and tells its other members of it.
     pub(super) fn tell(&self, communicator: u32, me: u32, out: &mut Outbox) {
         let Some((members, object)) = self.open.get(&communicator) else { return };

@@ -70,7 +70,8 @@ impl ErrorKind {
             ErrorKind::WindowArgument { class, .. }
             | ErrorKind::Refused { class, .. }
             | ErrorKind::Elsewhere { class, .. }
-            | ErrorKind::Partition { class, .. } => *class,
+            | ErrorKind::Partition { class, .. }
+            | ErrorKind::Interface { class, .. } => *class,
             ErrorKind::Info { .. } => Class::InfoValue,
             ErrorKind::Conversion(_) => Class::Conversion,
             ErrorKind::Truncate { .. } => Class::Truncate,

@@ -525,6 +525,15 @@ pub enum ErrorKind {
         /// The text of that rank's error.
         text: String,
     },
+    /// An interface, such as that of C, has found a fault in the arguments of a collective call:
+    /// see [`Communicator::refuse`](crate::Communicator::refuse).
+    #[error("{text}")]
+    Interface {
+        /// The MPI class of the fault.
+        class: Class,
+        /// What is wrong.
+        text: String,
+    },
     /// A rank that the call needs is dead or has left the job.
     #[error("rank {rank} is gone: {state}")]
     Gone {
@@ -549,6 +558,8 @@ pub enum ErrorKind {
     Unacknowledged {
         /// The ranks of the job that have failed.
         failed: Vec<u32>,
+        /// The flag on which the members have agreed nevertheless.
+        flag: i32,
     },
     /// The communicator is revoked.
     #[error(

@@ -18,7 +18,7 @@ use super::{
 use crate::barrier::Barrier;
 use crate::check::{Check, report};
 use crate::engine::{Channel, Context, Engine, Me, Venue};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::job::{Activity, Checking, Environment, Hosts, Ladder, OnDeath, ROOM, Routes};
 use crate::log;
@@ -245,7 +245,12 @@ impl Setup {
             false => Meeting::Messages(Venue::Communicator(Context::WORLD.number())),
         };
         // Ranks accept other frames only from ranks that they know.
-        process.meet(&meeting, &group, position, None)?;
+        match process.meet(&meeting, &group, position, None) {
+            // Another rank has left the barrier, so all have entered it, and has revoked the
+            // communicator before this rank could leave.
+            Err(error) if matches!(error.kind(), ErrorKind::Revoked) => {}
+            met => met?,
+        }
         process.note(Activity::Computing, 0);
         process.course.life.store(Life::Ready as u8, Ordering::Release);
         tracing::info!(rank = me.rank, size = me.count, architecture = %me.architecture, ?routes, "initialized");

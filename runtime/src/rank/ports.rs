@@ -106,7 +106,8 @@ impl Rank {
     pub fn close_port(&self, port: &Port) -> Result<()> {
         self.process.ready()?;
         match self.process.close_port(port) {
-            true => Ok(()),
+            // Roots that have asked to connect there hear that it is closed.
+            true => self.alone.sort_requests(),
             false => {
                 let what = "this rank hasn't opened it, or has closed it before";
                 Err(ErrorKind::Port(what.to_owned()).into())

@@ -412,8 +412,12 @@ impl Messages {
 
     /// The data that users have sent and that no receive has matched: the reports of `--check`,
     /// with their kinds.
-    pub(super) fn report_unmatched(&self, me: u32) -> Vec<(String, String)> {
-        let data = self.unexpected.iter().filter(|it| it.arrival.is_data());
+    pub(super) fn report_unmatched(&self, peers: &Peers) -> Vec<(String, String)> {
+        let me = peers.me().rank;
+        // A revocation ends the receives of messages that are under way.
+        let is_due =
+            |it: &&Unexpected| it.arrival.is_data() && peers.revoked(it.arrival.context).is_none();
+        let data = self.unexpected.iter().filter(is_due);
         let report = |message: &Unexpected| {
             let Arrival { peer, tag, .. } = message.arrival;
             unmatched(me, peer, tag, message.known.as_deref())
@@ -708,6 +712,14 @@ impl Messages {
         for posted in self.posted.extract(|posted| posted.pattern.sender.may_be(peer)) {
             self.requests.end_receive(posted.number, Err(gone()));
         }
+    }
+
+    /// Whether a send or a receive on a communicator is under way.
+    pub(super) fn are_under_way_on(&self, communicator: u32) -> bool {
+        let is_on = |context| Context::communicator(context) == communicator;
+        self.posted.any(|posted| is_on(posted.pattern.context))
+            || self.announced.values().any(|(_, bulk)| is_on(bulk.context()))
+            || self.cleared.values().any(|receiving| is_on(receiving.context))
     }
 
     /// Ends with an error all sends and receives on a communicator that is revoked.

@@ -127,6 +127,12 @@ impl Receives {
         Some(keys.into_iter().filter_map(first).min_by_key(|it| it.0)?.1)
     }
 
+    /// Whether `is_it` holds of any receive.
+    pub(super) fn any(&self, is_it: impl Fn(&Posted) -> bool) -> bool {
+        let mut binned = self.bins.values().flatten().map(|(_, posted)| posted);
+        self.list.iter().any(&is_it) || binned.any(is_it)
+    }
+
     /// Takes out all receives of which `is_it` holds.
     pub(super) fn extract(&mut self, is_it: impl Fn(&Posted) -> bool) -> Vec<Posted> {
         let mut taken = Vec::new();
