@@ -97,6 +97,16 @@ impl Kept {
         })
     }
 
+    /// All of the memory, for an operation.
+    pub(crate) fn lease(&self) -> Lease {
+        match self {
+            Kept::Held(memory) => {
+                Lease::new(memory.span(), Keeper::Memory { _memory: memory.clone() })
+            }
+            Kept::Promised(span) => Lease::new(*span, Keeper::Program),
+        }
+    }
+
     /// The memory, if the engine no longer uses it.
     pub(crate) fn give_back<M: Memory>(self) -> Option<M> {
         match self {
@@ -124,12 +134,7 @@ impl Taken<Kept> {
 
     /// All of the memory, for an operation.
     pub(crate) fn lease(&self) -> Lease {
-        match &self.memory {
-            Kept::Held(memory) => {
-                Lease::new(memory.span(), Keeper::Memory { _memory: memory.clone() })
-            }
-            Kept::Promised(span) => Lease::new(*span, Keeper::Program),
-        }
+        self.memory.lease()
     }
 }
 

@@ -235,10 +235,16 @@ impl Group {
     }
 
     /// The rank in this group of a process of the job.
+    #[inline]
     pub(crate) fn rank_of(&self, process: u32) -> Option<u32> {
         if self.0.whole {
             return ((process as usize) < self.0.ranks.len()).then_some(process);
         }
+        self.look_up(process)
+    }
+
+    #[inline(never)]
+    fn look_up(&self, process: u32) -> Option<u32> {
         let inverse =
             self.0.inverse.get_or_init(|| self.0.ranks.iter().copied().zip(0..).collect());
         inverse.get(&process).copied()

@@ -163,7 +163,7 @@ pub use p2p::{Envelope, Matched, Receiving, Sending};
 pub use port::Port;
 pub use program::{Interface, Language, SourceLine};
 pub use rank::{Matching, Rank, init, init_with, watched_pages};
-pub use raw::Pointed;
+pub use raw::{Pointed, Promised};
 pub use route::Route;
 pub use several::{
     Waitable, test_some, test_some_by, wait_all, wait_all_by, wait_some, wait_some_by,

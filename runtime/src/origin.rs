@@ -159,6 +159,16 @@ pub(crate) struct Checked<'a> {
     pub span: Span,
 }
 
+/// Elements that are one run of memory.
+pub(crate) struct Run<'a> {
+    pub datatype: &'a Arc<Compiled>,
+    pub count: u64,
+    /// The memory, with the position of displacement 0.
+    pub span: Span,
+    /// The bytes of the elements, and no others.
+    pub bytes: Span,
+}
+
 /// Checked elements in memory, as the engine's calls take them.
 pub(crate) struct Elementwise {
     pub datatype: Arc<Compiled>,
@@ -197,6 +207,31 @@ impl<'a> What<'a> {
             }
             What::Typed { native: None, .. } | What::Slice { .. } | What::InPlace => false,
         }
+    }
+
+    /// The elements, if they are one run of this rank's memory and travel as they lie there. `None`
+    /// also if [`check`](What::check) refuses them.
+    #[inline(always)]
+    pub(crate) fn run<'c>(&self, process: &'c Process, memory: Span) -> Option<Run<'c>>
+    where
+        'a: 'c,
+    {
+        let (datatype, count, at) = match *self {
+            What::Typed { count, datatype, at, native: None }
+                if datatype.is_of(process.names()) =>
+            {
+                (datatype, u64::try_from(count).ok()?, at)
+            }
+            What::Slice { count, element } if !process.me().emulated => {
+                (element.commit(process.elements()).ok()?, count, 0)
+            }
+            _ => return None,
+        };
+        let datatype = datatype.compiled();
+        let native = datatype.native();
+        let span = memory.shifted(at)?;
+        let bytes = span.part_at(native.contiguous(count)?, native.stream_length(count).ok()?)?;
+        Some(Run { datatype, count, span, bytes })
     }
 
     /// The elements that [`check`](What::check) has checked, with a reference to their type.

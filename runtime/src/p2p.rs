@@ -5,28 +5,26 @@
 
 mod probe;
 mod request;
+mod short;
 
 use std::cell::Cell;
 use std::panic::Location;
 use std::sync::MutexGuard;
 
-use shipable::{Form, Program, Tag, form::Limits};
+use shipable::{Form, Tag, form::Limits};
 
 use crate::check::Caller;
 use crate::check::buffers::Use;
 use crate::check::messages::Room;
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
-use crate::engine::{
-    Channel, EAGER, EAGER_FAR, Engine, Heading, Landing, Message, Pattern, Sender, Source, State,
-    Status,
-};
-use crate::error::{Error, ErrorKind, Result, conversion, type_string};
+use crate::engine::{Channel, Engine, Landing, Message, Pattern, Sender, Source, State, Status};
+use crate::error::{Error, ErrorKind, Result, type_string};
 use crate::group::Group;
 use crate::group::PROC_NULL;
 use crate::job::Activity;
-use crate::memory::{Lease, Scope, Span, scope};
+use crate::memory::{Lease, Scope, scope};
 use crate::observe::At;
-use crate::origin::{Checked, Destination, Elementwise, Origin, What};
+use crate::origin::{Destination, Elementwise, Origin, Run, What};
 use crate::process::Process;
 use crate::program::Line;
 use crate::types::{ForeignType, OTHER_RANK, Type};
@@ -61,8 +59,11 @@ impl Communicator {
     #[track_caller]
     #[doc(alias = "MPI_Send")]
     pub fn send<'a>(&self, data: impl Into<Origin<'a>>, dest: i32, tag: i32) -> Result<()> {
-        let (data, transfer) = (data.into(), Transfer::of(self, Location::caller()));
-        self.call("send", Activity::Send, dest, || self.send_on(&transfer, data, dest, tag, false))
+        let data = data.into();
+        match self.send_at_once(data.loan.span(), &data.what, dest, tag) {
+            true => Ok(()),
+            false => self.send_as("send", data, dest, tag, false),
+        }
     }
 
     /// A [`send`](Communicator::send) in the synchronous mode: returns only when a receive has
@@ -82,8 +83,7 @@ impl Communicator {
     #[track_caller]
     #[doc(alias = "MPI_Ssend")]
     pub fn ssend<'a>(&self, data: impl Into<Origin<'a>>, dest: i32, tag: i32) -> Result<()> {
-        let (data, transfer) = (data.into(), Transfer::of(self, Location::caller()));
-        self.call("ssend", Activity::Send, dest, || self.send_on(&transfer, data, dest, tag, true))
+        self.send_as("ssend", data.into(), dest, tag, true)
     }
 
     /// Receives data from a rank with a tag (MPI-5.0 section 3.2.4). [`ANY_SOURCE`] and [`ANY_TAG`]
@@ -114,8 +114,12 @@ impl Communicator {
         source: i32,
         tag: i32,
     ) -> Result<Status> {
-        let (room, transfer) = (room.into(), Transfer::of(self, Location::caller()));
-        self.call("recv", Activity::Receive, source, || self.recv_on(&transfer, room, source, tag))
+        let room = room.into();
+        let direct = self.direct(room.loan.span(), &room.what, source, tag);
+        match direct.as_ref().and_then(|direct| self.receive_at_once(direct)) {
+            Some(status) => Ok(status),
+            None => self.recv_as("recv", direct, room, source, tag),
+        }
     }
 
     /// Sends a type to a rank, which can use it only as the target type of operations on this
@@ -237,6 +241,25 @@ impl Communicator {
         (room, source, recv_tag): (impl Into<Destination<'b>>, i32, i32),
     ) -> Result<Status> {
         let (data, room) = (data.into(), room.into());
+        let direct = self.direct(room.loan.span(), &room.what, source, recv_tag);
+        // A long send needs a receive that is posted before it waits.
+        if direct.is_none() || !self.send_at_once(data.loan.span(), &data.what, dest, send_tag) {
+            return self.exchange((data, dest, send_tag), (room, source, recv_tag));
+        }
+        match direct.as_ref().and_then(|direct| self.receive_at_once(direct)) {
+            Some(status) => Ok(status),
+            None => self.recv_as("sendrecv", direct, room, source, recv_tag),
+        }
+    }
+
+    /// A [`sendrecv`](Communicator::sendrecv) whose receive is posted before the send.
+    #[track_caller]
+    #[inline(never)] // The path of short messages stays small.
+    fn exchange(
+        &self,
+        (data, dest, send_tag): (Origin<'_>, i32, i32),
+        (room, source, recv_tag): (Destination<'_>, i32, i32),
+    ) -> Result<Status> {
         let transfer = Transfer::of(self, Location::caller());
         let both = || -> Result<Status> {
             let send_tag = checked_tag(send_tag)?;
@@ -255,12 +278,9 @@ impl Communicator {
                         transfer.start_receive(pattern, landing);
                     }
                     if let Some(peer) = peer {
-                        let span = scope.lend(data.loan);
-                        if !self.send_at_once(span, &data.what, peer, send_tag)? {
-                            let message =
-                                self.message(Lease::lent(span), &data.what, peer, send_tag)?;
-                            transfer.start_send(peer, message)?;
-                        }
+                        let lease = Lease::lent(scope.lend(data.loan));
+                        let message = self.message(lease, &data.what, peer, send_tag)?;
+                        transfer.start_send(peer, message)?;
                     }
                     transfer.finish_both(receives)
                 },
@@ -348,80 +368,29 @@ impl Communicator {
         made().map_err(|error| self.raise(error.at(|| self.toward(call, other)), caller))
     }
 
-    fn send_on(
+    #[track_caller]
+    fn send_as(
         &self,
-        transfer: &Transfer<'_>,
+        call: &'static str,
         data: Origin<'_>,
         dest: i32,
         tag: i32,
         synchronous: bool,
     ) -> Result<()> {
-        let tag = checked_tag(tag)?;
-        let Some(peer) = self.member(dest)? else { return Ok(()) };
-        let at_once =
-            || Scope::with(|scope| self.send_at_once(scope.lend(data.loan), &data.what, peer, tag));
-        if !synchronous && at_once()? {
-            return Ok(());
-        }
-        scope(
-            |_| transfer.abandon(),
-            |scope| {
-                let lease = Lease::lent(scope.lend(data.loan));
-                let message = self.message(lease, &data.what, peer, tag)?;
-                transfer.start_send(peer, Message { synchronous, ..message })?;
-                transfer.finish_send()
-            },
-        )
-    }
-
-    fn recv_on(
-        &self,
-        transfer: &Transfer<'_>,
-        room: Destination<'_>,
-        source: i32,
-        tag: i32,
-    ) -> Result<Status> {
-        if source == PROC_NULL {
-            return Ok(NULL_STATUS);
-        }
-        let pattern = self.pattern(source, tag, Channel::Data)?;
-        scope(
-            |_| transfer.abandon(),
-            |scope| {
-                let lease = Lease::lent(scope.lend_mut(room.loan));
-                transfer.start_receive(pattern, self.landing(lease, &room.what)?);
-                transfer.finish_receive()
-            },
-        )
-    }
-
-    /// Sends a message, if it is short and may go before all others. Otherwise returns false, and
-    /// sends nothing: the [message](Communicator::message) has to be started.
-    fn send_at_once(&self, memory: Span, what: &What<'_>, peer: u32, tag: i32) -> Result<bool> {
-        let process = self.process();
-        let Checked { datatype, count, span } = what.check(process, memory)?;
-        let emulated;
-        let program: &Program = match process.me().emulated {
-            // A slice is in the machine's representation.
-            true => {
-                emulated = datatype.program(&process.me().architecture)?;
-                &emulated
-            }
-            false => datatype.native(),
-        };
-        let longest = if process.is_far(peer) { EAGER_FAR } else { EAGER };
-        let Some(length) = program.stream_length(count).ok().filter(|it| *it <= longest) else {
-            return Ok(false);
-        };
-        let fill = |out: &mut [u8]| span.pack(program, count, 0, out).map(drop).map_err(conversion);
-        let mut engine = process.engine();
-        if process.must_poll() {
-            engine.progress();
-        }
-        let signature = engine.state().signature(peer, datatype, count)?;
-        let context = self.context(Channel::Data);
-        let heading = Heading { context, tag, length, signature, synchronous: false };
-        Ok(engine.send_at_once(peer, &heading, fill))
+        let transfer = Transfer::of(self, Location::caller());
+        self.call(call, Activity::Send, dest, || {
+            let tag = checked_tag(tag)?;
+            let Some(peer) = self.member(dest)? else { return Ok(()) };
+            scope(
+                |_| transfer.abandon(),
+                |scope| {
+                    let lease = Lease::lent(scope.lend(data.loan));
+                    let message = self.message(lease, &data.what, peer, tag)?;
+                    transfer.start_send(peer, Message { synchronous, ..message })?;
+                    transfer.finish_send()
+                },
+            )
+        })
     }
 
     fn message(&self, lease: Lease, what: &What<'_>, peer: u32, tag: i32) -> Result<Message> {
@@ -444,14 +413,24 @@ impl Communicator {
         })
     }
 
+    #[inline]
     fn landing(&self, lease: Lease, what: &What<'_>) -> Result<Landing> {
-        let elements = what.resolve(self.process(), lease.span())?;
-        elements.check_disjoint()?;
-        let Elementwise { datatype, count, span } = elements;
+        let process = self.process();
+        let (datatype, count, span) = match what.run(process, lease.span()) {
+            // Such elements lie in their memory, and apart.
+            Some(Run { datatype, count, span, .. }) => (datatype.clone(), count, span),
+            None => {
+                let elements = what.resolve(process, lease.span())?;
+                elements.check_disjoint()?;
+                let Elementwise { datatype, count, span } = elements;
+                (datatype, count, span)
+            }
+        };
         let packed = self.foreign_packed().copied().map(Box::new);
         Ok(Landing::Typed { datatype, count, lease: lease.of_part(span), packed })
     }
 
+    #[inline]
     fn pattern(&self, source: i32, tag: i32, channel: Channel) -> Result<Pattern> {
         let context = self.context(channel);
         let sender = match source {
@@ -470,6 +449,7 @@ impl Communicator {
 impl Process {
     /// Starts a receive: see [`State::start_receive`]. It makes progress only if that leaves a
     /// frame to be sent, or if calls that don't wait [have to](Process::must_poll).
+    #[inline]
     fn start_receive(&self, pattern: Pattern, landing: Landing, call: (Caller, bool)) -> u64 {
         match self.takes_longer_ways() {
             true => self.start_noted(pattern, landing, call),
@@ -648,13 +628,15 @@ struct Transfer<'a> {
     sending: Cell<Option<(u64, u32, Awaited)>>,
     /// The number of the receive and its only sender, if there is one, and what it waits for.
     receiving: Cell<Option<(u64, Option<u32>, Awaited)>>,
+    /// Whether the direct receive of the engine is that of the call.
+    is_direct: Cell<bool>,
 }
 
 impl<'a> Transfer<'a> {
     fn of(communicator: &'a Communicator, caller: Caller) -> Transfer<'a> {
         let (process, group) = (communicator.process(), communicator.peers());
-        let (sending, receiving) = (Cell::new(None), Cell::new(None));
-        Transfer { process, group, caller, sending, receiving }
+        let (sending, receiving, is_direct) = Default::default();
+        Transfer { process, group, caller, sending, receiving, is_direct }
     }
 
     fn start_send(&self, peer: u32, message: Message) -> Result<()> {
@@ -711,14 +693,19 @@ impl<'a> Transfer<'a> {
         for number in sending.into_iter().chain(receiving) {
             self.process.engine().state().abandon(number);
         }
+        if self.is_direct.get() {
+            self.process.engine().state().abandon_direct();
+        }
     }
 }
 
 /// Converts a status from ranks of the job to ranks of the communicator. All senders are members.
+#[inline]
 fn in_group(group: &Group, status: Status) -> Status {
     Status { source: rank_in(group, status.source as u32), ..status }
 }
 
+#[inline]
 fn rank_in(group: &Group, peer: u32) -> i32 {
     group.rank_of(peer).map_or(ANY_SOURCE, |rank| rank as i32)
 }

@@ -53,6 +53,7 @@ impl<'a> Origin<'a> {
     /// - nobody writes it.
     ///
     /// The bytes between the elements are not accessed, and may belong to others.
+    #[inline(always)]
     pub unsafe fn raw(place: *const u8, count: i64, datatype: &'a Type) -> Origin<'a> {
         let (span, what) = pointed(place.cast_mut(), count, datatype);
         Origin { loan: Loan::pointed(span), what }
@@ -85,6 +86,7 @@ impl<'a> Destination<'a> {
     /// - the byte is initialized if the call reads it, as at a broadcast's root.
     ///
     /// The bytes between the elements are not accessed, and may belong to others.
+    #[inline(always)]
     pub unsafe fn raw(place: *mut u8, count: i64, datatype: &'a Type) -> Destination<'a> {
         let (span, what) = pointed(place, count, datatype);
         Destination { loan: LoanMut::pointed(span), what }
@@ -121,12 +123,51 @@ impl Given<Pointed> {
     /// - nobody writes it; for a call that receives, nobody reads it either.
     ///
     /// The bytes between the elements are not accessed, and may belong to others.
+    #[inline]
     pub unsafe fn raw(place: *mut u8, count: i64, datatype: &Type) -> Given<Pointed> {
         let (span, _) = pointed(place, count, datatype);
         // No memory is longer than an isize.
         let memory = Pointed { start: span.start(), len: span.len() as usize };
         let at = (place.addr() as i64).wrapping_sub(memory.start.addr() as i64);
         Given::typed(memory, count, datatype, at)
+    }
+}
+
+/// Room for elements that the program keeps for an operation with a request, as it has promised. It
+/// takes no reference to the type, unlike [`Given`].
+pub struct Promised<'a> {
+    pub(crate) memory: Span,
+    pub(crate) what: What<'a>,
+}
+
+impl<'a> Promised<'a> {
+    /// Room for `count` elements of `datatype`, with displacement 0 at `place`.
+    ///
+    /// ```
+    /// use longshore::Promised;
+    ///
+    /// # let rank = longshore::init()?;
+    /// let double = rank.type_of::<f64>()?;
+    /// let mut room = [0.0; 2];
+    /// // SAFETY: the array holds two doubles. It outlives the request, and is used after its end.
+    /// let place = unsafe { Promised::raw(room.as_mut_ptr().cast(), 2, &double) };
+    /// let mut receiving = rank.alone().irecv_promised(place, 0, 0)?;
+    /// rank.alone().send(&[0.5, 1.5], 0, 0)?;
+    /// assert_eq!((receiving.complete()?.count, room), (2, [0.5, 1.5]));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// Until the operation that gets this has ended, for every byte of the elements:
+    /// - the byte is memory that any thread may write through `place`;
+    /// - nobody else reads or writes it.
+    ///
+    /// The bytes between the elements are not accessed, and may belong to others.
+    #[inline(always)]
+    pub unsafe fn raw(place: *mut u8, count: i64, datatype: &'a Type) -> Promised<'a> {
+        let (memory, what) = pointed(place, count, datatype);
+        Promised { memory, what }
     }
 }
 

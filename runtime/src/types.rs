@@ -202,6 +202,7 @@ impl Compiled {
         self.committed.tag()
     }
 
+    #[inline]
     pub(crate) fn bounds(&self) -> Bounds {
         *self.committed.bounds()
     }
@@ -231,6 +232,12 @@ impl Compiled {
 
     pub(crate) fn signature(&self) -> Signature {
         self.committed.signature()
+    }
+
+    /// The number of basic elements of an element.
+    #[inline]
+    pub(crate) fn items(&self) -> u64 {
+        self.committed.signature().count
     }
 
     /// The hash of the signature of `count` elements.
@@ -361,6 +368,7 @@ impl Type {
     #[doc(alias = "MPI_Type_size")]
     #[doc(alias = "MPI_Type_get_extent")]
     #[doc(alias = "MPI_Type_get_true_extent")]
+    #[inline]
     pub fn bounds(&self) -> Bounds {
         self.compiled.bounds()
     }

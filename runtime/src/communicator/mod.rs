@@ -256,6 +256,12 @@ impl Communicator {
         }
     }
 
+    /// Whether [`ready`](Communicator::ready) has no error, and the communicator isn't freed.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.shared.ended.load(Ordering::Relaxed) == 0 && self.process().is_ready()
+    }
+
     /// The outcome of [`ready`](Communicator::ready) once the communicator is freed or revoked.
     #[cold]
     #[inline(never)]

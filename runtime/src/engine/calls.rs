@@ -15,7 +15,9 @@ use shipable::Architecture;
 use super::agreements::{Decision, Name, Step, Steps, Vote};
 use super::completion::{Ledger, Ticket};
 use super::locks::{forsake_brief, lock_brief, ping_brief, signal_brief, unlock_brief};
-use super::messages::{Arrival, Delivery, Heading, Landing, Message, OtherCall, Pattern, Status};
+use super::messages::{
+    Arrival, Credit, Delivery, Direct, Heading, Landing, Message, OtherCall, Pattern, Status,
+};
 use super::origin::{Fetch, RdmaAccess};
 use super::outbox::{Outgoing, Purpose, Source};
 use super::revoked::Revocable;
@@ -434,16 +436,10 @@ impl State {
         messages.start_send(peer, message, peers, notes, outbox)
     }
 
-    /// The header of a message's only frame, if that may be sent before all others.
+    /// The credit for a message, if its only frame may be sent before all others.
     #[inline]
-    pub(super) fn at_once(&self, peer: u32, message: &Heading) -> Option<Header> {
-        message.at_once(peer, &self.peers, &self.notes, &self.outbox)
-    }
-
-    /// Notes that a message was sent in one frame.
-    #[inline]
-    pub(super) fn sent_at_once(&mut self, peer: u32, message: &Heading) {
-        message.spend(peer, &mut self.outbox);
+    pub(super) fn at_once(&mut self, peer: u32, message: &Heading) -> Option<Credit<'_>> {
+        message.at_once(peer, &self.peers, &self.notes, &mut self.outbox)
     }
 
     /// Whether a short message has to wait for credit at its receiver.
@@ -481,6 +477,31 @@ impl State {
     /// reports its end.
     pub(crate) fn start_receive(&mut self, pattern: Pattern, landing: Landing) -> u64 {
         self.messages.start_receive(pattern, landing, &self.peers, &mut self.outbox)
+    }
+
+    /// Receives a message that is here: see [`Messages::receive_directly`].
+    ///
+    /// [`Messages::receive_directly`]: super::messages::Messages::receive_directly
+    #[inline]
+    pub(crate) fn receive_directly(&mut self, direct: &Direct) -> Option<Status> {
+        self.messages.receive_directly(direct, &mut self.outbox)
+    }
+
+    /// Starts a direct receive; false if a message is here, or another such receive waits.
+    pub(crate) fn start_direct(&mut self, direct: &Direct) -> bool {
+        self.messages.start_direct(direct, &self.peers)
+    }
+
+    /// The end of the direct receive, if it has come: its status, or `None` if its call has to post
+    /// a receive.
+    #[inline]
+    pub(crate) fn take_direct(&mut self) -> Option<Option<Status>> {
+        self.messages.take_direct()
+    }
+
+    /// Gives up the direct receive: lets go of its memory.
+    pub(crate) fn abandon_direct(&mut self) {
+        self.messages.abandon_direct();
     }
 
     /// A message that shows that its sender makes other collective calls than this rank, by its

@@ -99,7 +99,8 @@ pub(crate) use mailbox::{ANSWER, OPERANDS};
 pub(crate) use meetings::Venue;
 use messages::Data;
 pub(crate) use messages::{
-    Arrival, Delivery, EAGER, EAGER_FAR, Heading, Landing, Message, OtherCall, Pattern, Sender,
+    Arrival, Delivery, Direct, EAGER, EAGER_FAR, Heading, Landing, Message, OtherCall, Pattern,
+    Sender,
 };
 pub use messages::{Status, UNDEFINED};
 use operation::Due;
@@ -249,6 +250,20 @@ impl State {
         Ok(None)
     }
 
+    /// Takes in a frame, if it is a short message with the small header and breaks no rule.
+    #[inline(always)] // It has one caller, through which each frame passes.
+    fn handle_short_message(&mut self, peer: u32, bytes: &[u8]) -> bool {
+        let Some((header, data)) = Header::of_short_message(bytes) else { return false };
+        let State { peers, outbox, notes, streams, messages, .. } = self;
+        let is_right = peers.is_known(peer) && !streams.is_streaming(peer);
+        if !is_right || header.length > EAGER_FAR {
+            return false;
+        }
+        self.asked = true;
+        messages.handle_eager(peer, &header, Data::Frame(data), peers, notes, outbox);
+        true
+    }
+
     /// Takes in an operation that is like one of its origin's last. In line, for the hot path.
     #[inline(always)]
     fn handle_again(&mut self, peer: u32, header: &Header, data: &[u8]) -> Option<Option<Fetched>> {
@@ -323,14 +338,6 @@ impl State {
         use Kind::*;
         let State { peers, outbox, notes, streams, target, messages, .. } = self;
         let is_whole = data.len() as u64 == header.length;
-        if header.kind == Eager
-            && is_whole
-            && header.length <= EAGER_FAR
-            && !streams.is_streaming(peer)
-        {
-            messages.handle_eager(peer, &header, Data::Frame(data), peers, notes, outbox);
-            return Ok(());
-        }
         if matches!(header.kind, Put | Get | Accumulate | Fetch | Swap) {
             notes.record(peer, &header, target, peers, outbox);
             target.remember(peer, &header, peers);

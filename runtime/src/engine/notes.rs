@@ -93,6 +93,7 @@ impl Notes {
 
     /// What a peer has told of the message that has just arrived, for the receive that gets it;
     /// `None` without `--check`.
+    #[inline]
     pub(super) fn told(&mut self, peer: u32) -> Option<Box<Told>> {
         self.check.as_mut().map(|check| Box::new(check.take_told(peer)))
     }

@@ -93,10 +93,26 @@ struct Identity {
     alike: bool,
     emulated: bool,
     by_length: bool,
+    /// How messages of the rank are taken in.
+    intake: Intake,
     /// The longest encoded form that the rank accepts.
     form_limit: u64,
     /// Bytes of short messages that the rank holds for each peer.
     room: u64,
+}
+
+/// How messages of a rank are taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Intake {
+    /// The data that match elements of another signature.
+    pub by_length: ByLength,
+    /// Whether data are in the representation of all of this rank's memory.
+    pub is_native: bool,
+}
+
+impl Intake {
+    /// That of a rank that isn't known.
+    const UNKNOWN: Intake = Intake { by_length: ByLength::Never, is_native: false };
 }
 
 /// The data of a message that match elements of another signature that are as long.
@@ -182,7 +198,17 @@ impl Peers {
     pub(super) fn introduce(&mut self, rank: u32, architecture: Architecture, it: &Introduction) {
         let Introduction { emulated, by_length, form_limit, room, .. } = *it;
         let alike = architecture.same_representation(&self.me.architecture);
-        let identity = Identity { architecture, alike, emulated, by_length, form_limit, room };
+        let intake = Intake {
+            by_length: match (self.me.by_length && by_length, alike) {
+                (false, _) => ByLength::Never,
+                (true, true) => ByLength::Always,
+                (true, false) => ByLength::Copied,
+            },
+            // An emulating rank's slices are in the machine's representation.
+            is_native: alike && !self.me.emulated,
+        };
+        let identity =
+            Identity { architecture, alike, emulated, by_length, intake, form_limit, room };
         self.identities.push(identity);
         self.introduce_alike(rank);
     }
@@ -244,6 +270,7 @@ impl Peers {
 
     /// The representation in which a peer's messages travel: this rank's own while the peer isn't
     /// known.
+    #[inline]
     pub(super) fn stream_or_own(&self, peer: u32) -> &Architecture {
         self.architecture(peer).unwrap_or(&self.me.architecture)
     }
@@ -262,15 +289,10 @@ impl Peers {
             && self.identity(rank).is_some_and(|identity| identity.by_length && identity.alike)
     }
 
-    /// The messages of a rank that match elements of another signature.
-    pub(super) fn lets_match_by_length(&self, rank: u32) -> ByLength {
-        match self.identity(rank) {
-            Some(Identity { by_length: true, alike, .. }) if self.me.by_length => match alike {
-                true => ByLength::Always,
-                false => ByLength::Copied,
-            },
-            _ => ByLength::Never,
-        }
+    /// How messages of a rank are taken in.
+    #[inline]
+    pub(super) fn intake(&self, rank: u32) -> Intake {
+        self.identity(rank).map_or(Intake::UNKNOWN, |identity| identity.intake)
     }
 
     /// Whether elements of a type may have other bytes at a rank than here, where data of equal
@@ -282,10 +304,9 @@ impl Peers {
         self.me.by_length && !self.identity(rank).is_some_and(has_same_items)
     }
 
-    /// Whether a peer's data are in the representation of all of this rank's memory: an emulating
-    /// rank's slices are in the machine's.
+    /// Whether a peer's data are in the representation of all of this rank's memory.
     pub(super) fn is_native(&self, peer: u32) -> bool {
-        !self.me.emulated && self.identity(peer).is_some_and(|identity| identity.alike)
+        self.intake(peer).is_native
     }
 
     /// The longest encoded form that a peer accepts.
@@ -294,6 +315,7 @@ impl Peers {
     }
 
     /// Bytes of short messages of this rank that a peer holds before they are received.
+    #[inline]
     pub(super) fn room(&self, peer: u32) -> u64 {
         self.identity(peer).map_or(0, |identity| identity.room)
     }

@@ -149,20 +149,18 @@ impl Engine {
         fill: impl FnOnce(&mut [u8]) -> Result<()>,
     ) -> bool {
         let Engine { link, state, tap, .. } = self;
-        let Some(header) = state.at_once(peer, message) else { return false };
-        let size = header.whole_size();
-        let len = size + header.length as usize;
-        if len > link.frame_limit(peer) {
-            return false;
-        }
+        let Some(credit) = state.at_once(peer, message) else { return false };
+        // A frame that is too long for the link is refused as well.
+        let len = Header::SMALL_SIZE + message.length as usize;
         let Ok(mut frame) = link.reserve(peer, len) else { return false };
-        if fill(&mut frame[size..]).is_err() {
+        let Some((header, data)) = frame.split_first_chunk_mut() else { return false };
+        if fill(data).is_err() {
             return false;
         }
-        header.encode_whole(&mut frame[..size]);
+        message.encode(header);
         tap.record(Direction::Sent, peer, &frame);
         frame.commit();
-        state.sent_at_once(peer, message);
+        credit.spend();
         true
     }
 
@@ -248,6 +246,9 @@ impl Engine {
             // finalized may be known as such before its last frames arrive: the launcher, or
             // another rank of this host, informs all ranks of a host.
             if self.state.peers.is_lost(peer) {
+                continue;
+            }
+            if self.state.handle_short_message(peer, &frame) {
                 continue;
             }
             match self.state.handle_frame(peer, &frame) {

@@ -161,8 +161,13 @@ impl Span {
 
     /// The bytes of one run of elements, from displacement `at` on, for the system to read. `None`
     /// if the memory doesn't have them.
+    #[inline]
     pub(crate) fn bytes_at(&self, at: i64, len: u64) -> Option<&[u8]> {
         let (start, len) = (self.part_at(at, len)?.start, usize::try_from(len).ok()?);
+        if len == 0 {
+            // Perhaps at a null pointer.
+            return Some(&[]);
+        }
         // SAFETY: the bytes are in the span's memory, as checked, and are of elements, so they are
         // initialized. By the fifth rule of the module, nobody writes them meanwhile.
         (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts(start, len) })
@@ -170,8 +175,13 @@ impl Span {
 
     /// The bytes of one run of elements, from displacement `at` on, for the system to write. `None`
     /// if the memory doesn't have them.
+    #[inline]
     pub(crate) fn bytes_at_mut(&mut self, at: i64, len: u64) -> Option<&mut [u8]> {
         let (start, len) = (self.part_at(at, len)?.start, usize::try_from(len).ok()?);
+        if len == 0 {
+            // Perhaps at a null pointer.
+            return Some(&mut []);
+        }
         // SAFETY: the bytes are in the span's memory, as checked. By the fifth rule of the module,
         // nobody else uses them while the slice is there. Every bit pattern is a byte.
         (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts_mut(start, len) })

@@ -173,7 +173,7 @@ impl Matched {
                 process.receive_claimed(number, landing, (caller, false));
                 process.leave_rest();
             }
-            Ok(Receiving::new(&self.communicator, (source, tag), number, taken))
+            Ok(Receiving::new(&self.communicator, (source, tag), number, taken.memory))
         };
         let started = start();
         let communicator = &self.communicator;

@@ -7,15 +7,15 @@ use super::{Awaited, NULL_STATUS, checked_tag, in_group, rank_in};
 use crate::check::Caller;
 use crate::communicator::{ANY_TAG, Communicator};
 use crate::dropped::Dropped;
-use crate::engine::{Channel, Message, State, Status};
+use crate::engine::{Channel, Landing, Message, State, Status};
 use crate::error::{Error, ErrorKind, Result};
 use crate::given::{Given, Kept, Taken};
 use crate::group::PROC_NULL;
 use crate::job::Activity;
-use crate::memory::{Memory, Scope};
+use crate::memory::Memory;
 use crate::observe::At;
 use crate::origin::Origin;
-use crate::raw::Pointed;
+use crate::raw::{Pointed, Promised};
 use crate::several::Waitable;
 use crate::several::sealed::{self, Frame, Maker};
 
@@ -53,10 +53,10 @@ impl<M: Memory> Pending<M> {
         communicator: &Communicator,
         (other, tag): (i32, i32),
         number: Option<u64>,
-        taken: Taken<Kept>,
+        memory: Kept,
     ) -> Pending<M> {
         let communicator = communicator.share();
-        let (memory, tag) = (Some(taken.memory), Some(tag).filter(|tag| *tag != ANY_TAG));
+        let (memory, tag) = (Some(memory), Some(tag).filter(|tag| *tag != ANY_TAG));
         let (withdrawn, kind) = (false, std::marker::PhantomData);
         Pending { communicator, other, tag, number, withdrawn, memory, kind }
     }
@@ -219,9 +219,9 @@ impl<M: Memory> Receiving<M> {
         communicator: &Communicator,
         addressed: (i32, i32),
         number: Option<u64>,
-        taken: Taken<Kept>,
+        memory: Kept,
     ) -> Receiving<M> {
-        Receiving { pending: Pending::new(communicator, addressed, number, taken) }
+        Receiving { pending: Pending::new(communicator, addressed, number, memory) }
     }
 
     /// Whether a message has arrived, so that [`wait`](Receiving::wait) returns at once. Makes
@@ -422,16 +422,22 @@ impl Communicator {
         tag: i32,
     ) -> Result<bool> {
         let data = data.into();
+        if self.send_at_once(data.loan.span(), &data.what, dest, tag) {
+            return Ok(true);
+        }
+        self.refuse_at_once(&data, dest, tag)
+    }
+
+    /// The outcome of [`isend_at_once`](Communicator::isend_at_once) for a message that isn't sent
+    /// at once. One to `PROC_NULL` is never sent, and is complete.
+    #[track_caller]
+    #[inline(never)] // The path of messages that are sent stays small.
+    fn refuse_at_once(&self, data: &Origin<'_>, dest: i32, tag: i32) -> Result<bool> {
         let attempt = || -> Result<bool> {
             self.ready()?;
-            let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
-            Scope::with(|scope| {
-                let span = scope.lend(data.loan);
-                match peer {
-                    Some(peer) => self.send_at_once(span, &data.what, peer, tag),
-                    None => data.what.check(self.process(), span).map(|_| true),
-                }
-            })
+            checked_tag(tag)?;
+            data.what.check(self.process(), data.loan.span())?;
+            Ok(self.member(dest)?.is_none())
         };
         let caller = Location::caller();
         attempt().map_err(|error| self.raise(error.at(|| self.toward("isend", dest)), caller))
@@ -478,16 +484,16 @@ impl Communicator {
             let taken = Taken::of_message(data, process)?;
             let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
             let span = taken.lease().span();
-            let at_once = |peer| self.send_at_once(span, &taken.what(), peer, tag);
+            let at_once = || self.send_at_once(span, &taken.what(), dest, tag);
             let number = match peer {
-                Some(peer) if synchronous || !at_once(peer)? => {
+                Some(peer) if synchronous || !at_once() => {
                     let message = self.message(taken.lease(), &taken.what(), peer, tag)?;
                     process.start_send(peer, Message { synchronous, ..message }, (caller, false))?
                 }
                 Some(_) => None,
                 None => taken.what().check(process, span).map(|_| None)?,
             };
-            Ok(Sending { pending: Pending::new(self, (dest, tag), number, taken) })
+            Ok(Sending { pending: Pending::new(self, (dest, tag), number, taken.memory) })
         };
         start().map_err(|error| self.raise(error.at(|| self.toward(call, dest)), caller))
     }
@@ -506,23 +512,57 @@ impl Communicator {
         source: i32,
         tag: i32,
     ) -> Result<Receiving<M>> {
-        let (process, caller) = (self.process(), Location::caller());
+        let caller = Location::caller();
         let start = || -> Result<Receiving<M>> {
             self.ready()?;
-            let taken = Taken::of_message(room.into(), process)?;
+            let taken = Taken::of_message(room.into(), self.process())?;
             let landing = self.landing(taken.lease(), &taken.what())?;
-            let number = match source {
-                PROC_NULL => None,
-                _ => {
-                    let pattern = self.pattern(source, tag, Channel::Data)?;
-                    let number = process.start_receive(pattern, landing, (caller, false));
-                    process.leave_rest();
-                    Some(number)
-                }
-            };
-            Ok(Receiving::new(self, (source, tag), number, taken))
+            self.start_irecv(landing, taken.memory, (source, tag), caller)
         };
         start().map_err(|error| self.raise(error.at(|| self.toward("irecv", source)), caller))
+    }
+
+    /// An [`irecv`](Communicator::irecv) into memory that the program keeps until its end. See
+    /// [`Promised::raw`] for an example.
+    ///
+    /// # Errors
+    /// Those of [`irecv`](Communicator::irecv).
+    #[track_caller]
+    pub fn irecv_promised(
+        &self,
+        Promised { memory, what }: Promised<'_>,
+        source: i32,
+        tag: i32,
+    ) -> Result<Receiving<Pointed>> {
+        let caller = Location::caller();
+        let start = || -> Result<Receiving<Pointed>> {
+            self.ready()?;
+            let kept = Kept::Promised(memory);
+            let landing = self.landing(kept.lease(), &what)?;
+            self.start_irecv(landing, kept, (source, tag), caller)
+        };
+        start().map_err(|error| self.raise(error.at(|| self.toward("irecv", source)), caller))
+    }
+
+    #[inline]
+    fn start_irecv<M: Memory>(
+        &self,
+        landing: Landing,
+        memory: Kept,
+        (source, tag): (i32, i32),
+        caller: Caller,
+    ) -> Result<Receiving<M>> {
+        let process = self.process();
+        let number = match source {
+            PROC_NULL => None,
+            _ => {
+                let pattern = self.pattern(source, tag, Channel::Data)?;
+                let number = process.start_receive(pattern, landing, (caller, false));
+                process.leave_rest();
+                Some(number)
+            }
+        };
+        Ok(Receiving::new(self, (source, tag), number, memory))
     }
 }
 

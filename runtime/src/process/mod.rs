@@ -343,13 +343,19 @@ impl Process {
         self.identity.environment.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether `init` has ended, and `finalize` hasn't.
+    #[inline]
+    pub(crate) fn is_ready(&self) -> bool {
+        self.course.life.load(Ordering::Relaxed) == Life::Ready as u8
+    }
+
     /// Refuses calls before `init` has ended and after `finalize`.
     #[inline]
     pub(crate) fn ready(&self) -> Result<()> {
-        let life = self.course.life.load(Ordering::Relaxed);
-        if life == Life::Ready as u8 {
+        if self.is_ready() {
             return Ok(());
         }
+        let life = self.course.life.load(Ordering::Relaxed);
         Err(match life == Life::Starting as u8 {
             true => ErrorKind::NotInitialized.into(),
             false => ErrorKind::Finalized.into(),

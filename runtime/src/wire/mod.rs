@@ -274,9 +274,15 @@ impl Header {
     /// Writes the header of a frame that has all data: [`Header::whole_size`] bytes.
     #[inline]
     pub(crate) fn encode_whole(&self, out: &mut [u8]) {
-        if out.len() != Header::SMALL_SIZE {
-            return out.copy_from_slice(&self.encode());
+        match out.try_into() {
+            Ok(out) => self.encode_small(out),
+            Err(_) => out.copy_from_slice(&self.encode()),
         }
+    }
+
+    /// Writes the small header.
+    #[inline]
+    pub(crate) fn encode_small(&self, out: &mut [u8; Header::SMALL_SIZE]) {
         for (out, word) in out.chunks_exact_mut(8).zip(self.small_words()) {
             out.copy_from_slice(&word.to_le_bytes());
         }
@@ -315,6 +321,20 @@ impl Header {
             small: true,
             notify: None,
         })
+    }
+
+    /// The header of a frame that is a short message with the small header, and its data.
+    #[inline]
+    pub(crate) fn of_short_message(bytes: &[u8]) -> Option<(Header, &[u8])> {
+        let (header, data) = bytes.split_first_chunk::<{ Header::SMALL_SIZE }>()?;
+        if header[0] != Kind::Eager as u8 | SMALL {
+            return None;
+        }
+        let mut words = [0; 5];
+        for (word, bytes) in words.iter_mut().zip(header.chunks_exact(8)) {
+            *word = u64::from_le_bytes(bytes.try_into().ok()?);
+        }
+        Some((Header::of_small_words(words, data.len() as u64)?, data))
     }
 
     /// The small header of the answer to an operation that has a small header.

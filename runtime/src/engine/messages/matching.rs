@@ -201,7 +201,8 @@ impl Arrival {
     }
 
     /// The hash of the sent elements' type signature.
-    fn hash(&self) -> u128 {
+    #[inline]
+    pub(super) fn hash(&self) -> u128 {
         self.signature & !CONVERTED
     }
 
@@ -215,10 +216,16 @@ impl Arrival {
         }
     }
 
+    /// Whether the message is from a like rank, and its data match elements that are as long.
+    #[inline]
+    pub(super) fn is_alike(&self) -> bool {
+        self.by_length == ByLength::Always && self.is_native
+    }
+
     /// The fit of whole elements from a like rank that match by length, as most messages between C
     /// programs. Where packed buffers are alike as well, no signature has to be looked at.
     fn fit_alike(&self, datatype: &Compiled, packed: Option<&Architecture>) -> Option<Fit> {
-        if self.by_length != ByLength::Always || !self.is_native || packed.is_some() {
+        if !self.is_alike() || packed.is_some() {
             return None;
         }
         let count = self.length.checked_div(datatype.native().stream_size())?;

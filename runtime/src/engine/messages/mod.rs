@@ -17,6 +17,7 @@
 //! So a rank holds a bounded number of bytes that no receive has matched. Every send under way and
 //! every receive has a number, by which calls ask for its end.
 
+mod direct;
 mod matching;
 mod queues;
 mod receive;
@@ -42,6 +43,8 @@ use crate::numbers::Numbers;
 use crate::types::Compiled;
 use crate::wire::{Brief, Header, Kind};
 
+pub(crate) use direct::Direct;
+use direct::Waiting;
 pub use matching::UNDEFINED;
 pub(crate) use matching::{Arrival, OtherCall, Pattern, Sender};
 use queues::{Arrivals, Receives};
@@ -111,25 +114,48 @@ impl Heading {
         self.is_short(peer, peers) && !self.has_credit(peer, peers, out)
     }
 
-    /// The header of the message's only frame, if that may be sent before all others: the message
-    /// is short, nothing waits for the peer, and no notes are taken.
+    /// The credit at the peer, if the message's only frame may be sent before all others: the
+    /// message is short, nothing waits for the peer, and no notes are taken.
     #[inline]
-    pub(super) fn at_once(
+    pub(super) fn at_once<'o>(
         &self,
         peer: u32,
         peers: &Peers,
         notes: &Notes,
-        out: &Outbox,
-    ) -> Option<Header> {
+        out: &'o mut Outbox,
+    ) -> Option<Credit<'o>> {
+        if notes.is_on() || out.is_reordered() || !self.is_short(peer, peers) {
+            return None;
+        }
         // The queue to a peer that is gone is closed.
-        let is_next = !notes.is_on() && !out.is_reordered() && out.is_idle(peer);
-        let may = is_next && self.is_short(peer, peers) && self.has_credit(peer, peers, out);
-        may.then(|| self.header(Kind::Eager))
+        let (spent, cost) = (out.credit_if_idle(peer)?, cost(self.length));
+        let after = spent.saturating_add(cost);
+        (after <= peers.room(peer)).then_some(Credit { spent, after })
+    }
+
+    /// Writes the header of the message's only frame.
+    #[inline]
+    pub(super) fn encode(&self, out: &mut [u8; Header::SMALL_SIZE]) {
+        self.header(Kind::Eager).encode_small(out);
     }
 
     /// Spends the credit that the message takes once it is sent at once.
-    pub(super) fn spend(&self, peer: u32, out: &mut Outbox) {
+    fn spend(&self, peer: u32, out: &mut Outbox) {
         out.spend_credit(peer, cost(self.length));
+    }
+}
+
+/// The credit at a peer that a message will take.
+pub(super) struct Credit<'o> {
+    spent: &'o mut u64,
+    after: u64,
+}
+
+impl Credit<'_> {
+    /// The message is sent.
+    #[inline]
+    pub(super) fn spend(self) {
+        *self.spent = self.after;
     }
 }
 
@@ -155,6 +181,8 @@ pub(super) struct Messages {
     unexpected: Arrivals,
     /// Receives that no message has matched.
     posted: Receives,
+    /// The direct receive of a call that waits.
+    waiting: Waiting,
     /// Messages that a probe has matched and taken out of the queue, to be received by number.
     matched: Numbers<u64, Unexpected>,
     /// Receives whose message is cleared and not begun, by sender and the sender's number.
@@ -387,6 +415,48 @@ impl Messages {
         }
     }
 
+    /// Receives a message that is here, into the memory of a direct receive. `None`, and nothing
+    /// has happened, if there is none, or if it can't just be copied.
+    #[inline]
+    pub(super) fn receive_directly(&mut self, direct: &Direct, out: &mut Outbox) -> Option<Status> {
+        let status = self.unexpected.take_direct(direct, |message| match &message.body {
+            Body::Here(data) if message.known.is_none() => direct.take(&message.arrival, data),
+            _ => None,
+        })?;
+        out.return_credit(status.source as u32, cost(status.bytes));
+        Some(status)
+    }
+
+    /// Starts a direct receive, for which no message may be here; false if there is one, or if
+    /// another such receive waits.
+    pub(super) fn start_direct(&mut self, direct: &Direct, peers: &Peers) -> bool {
+        let is_here = |message: &Unexpected| direct.matches(&message.arrival);
+        let is_first = matches!(self.waiting, Waiting::None) && !peers.is_troubled();
+        if !is_first || self.unexpected.iter().any(is_here) {
+            return false;
+        }
+        self.waiting = Waiting::For(*direct);
+        true
+    }
+
+    /// The end of the direct receive, if it has come: its status, or `None` if its call has to post
+    /// a receive.
+    #[inline]
+    pub(super) fn take_direct(&mut self) -> Option<Option<Status>> {
+        let ended = match self.waiting {
+            Waiting::Ended(status) => Some(status),
+            Waiting::Disturbed => None,
+            Waiting::None | Waiting::For(_) => return None,
+        };
+        self.waiting = Waiting::None;
+        Some(ended)
+    }
+
+    /// Gives up the direct receive: lets go of its memory.
+    pub(super) fn abandon_direct(&mut self) {
+        self.waiting = Waiting::None;
+    }
+
     /// The messages of a context that no receive has matched, as text.
     pub(super) fn describe_unmatched(&self, context: u32) -> String {
         /// The most kinds of messages that are listed.
@@ -577,6 +647,9 @@ impl Messages {
         let known = notes.told(peer);
         let arrival = arrival(peer, header, peers);
         let Some(number) = self.posted.take(&arrival) else {
+            if self.waiting.take(&arrival, &data) {
+                return out.return_credit(peer, cost(arrival.length));
+            }
             let body = Body::Here(data.into_owned());
             return self.unexpected.push(Unexpected { arrival, body, known });
         };
@@ -597,6 +670,7 @@ impl Messages {
         let known = notes.told(peer);
         let (arrival, announced) = (arrival(peer, header, peers), Announced::of(header));
         let Some(number) = self.posted.take(&arrival) else {
+            self.waiting.announce(&arrival);
             let body = Body::Announced(announced);
             return self.unexpected.push(Unexpected { arrival, body, known });
         };
@@ -709,6 +783,7 @@ impl Messages {
         self.unexpected.extract(|message| {
             message.arrival.peer == peer && matches!(message.body, Body::Announced(_))
         });
+        self.waiting.disturb();
         for posted in self.posted.extract(|posted| posted.pattern.sender.may_be(peer)) {
             self.requests.end_receive(posted.number, Err(gone()));
         }
@@ -724,6 +799,7 @@ impl Messages {
 
     /// Ends with an error all sends and receives on a communicator that is revoked.
     pub(super) fn revoke(&mut self, communicator: u32) {
+        self.waiting.disturb();
         let is_on = |context| Context::revocable(context) == Some(communicator);
         let revoked = || Err(ErrorKind::Revoked.into());
         for posted in self.posted.extract(|posted| is_on(posted.pattern.context)) {
@@ -756,14 +832,15 @@ impl Messages {
 /// The message that a header of a peer opens.
 #[inline]
 fn arrival(peer: u32, header: &Header, peers: &Peers) -> Arrival {
+    let intake = peers.intake(peer);
     Arrival {
         peer,
         context: header.context,
         tag: header.displacement as i32,
         signature: signature(header),
         length: header.length,
-        by_length: peers.lets_match_by_length(peer),
-        is_native: peers.is_native(peer),
+        by_length: intake.by_length,
+        is_native: intake.is_native,
     }
 }
 

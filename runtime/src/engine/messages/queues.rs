@@ -16,6 +16,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::direct::Direct;
 use super::matching::{Arrival, Pattern};
 use super::{Posted, Unexpected};
 use crate::numbers::Mixer;
@@ -96,6 +97,13 @@ impl Receives {
     /// Takes out the first receive that a message matches. Returns its number.
     #[inline]
     pub(super) fn take(&mut self, arrival: &Arrival) -> Option<u64> {
+        if self.list.is_empty() {
+            return if self.bins.is_empty() { None } else { self.take_binned(arrival) };
+        }
+        self.take_listed(arrival)
+    }
+
+    fn take_listed(&mut self, arrival: &Arrival) -> Option<u64> {
         match self.list.iter().position(|posted| posted.pattern.matches(arrival)) {
             Some(0) => self.list.pop_front().map(|posted| posted.number),
             Some(at) => self.list.remove(at).map(|posted| posted.number),
@@ -210,6 +218,24 @@ impl Arrivals {
         let mut list = self.list.iter();
         list.find(|message| pattern.matches(&message.arrival))
             .or_else(|| self.binned.get(&self.first_binned(pattern)?))
+    }
+
+    /// Takes out the first message that a direct receive matches, if `take` takes its data. `None`
+    /// also if bins have to be looked into.
+    #[inline]
+    pub(super) fn take_direct<T>(
+        &mut self,
+        direct: &Direct,
+        take: impl FnOnce(&Unexpected) -> Option<T>,
+    ) -> Option<T> {
+        let at = self.list.iter().position(|message| direct.matches(&message.arrival))?;
+        let taken = take(&self.list[at])?;
+        match at {
+            0 => drop(self.list.pop_front()),
+            _ => drop(self.list.remove(at)),
+        }
+        self.note_any();
+        Some(taken)
     }
 
     /// Takes out the first message that a receive matches.

@@ -171,6 +171,55 @@ fn refused(error: Error, arrival: &Arrival, known: Option<Box<Told>>) -> Error {
     error.of_message(arrival.peer, arrival.tag).sent_from(sent)
 }
 
+/// One run of memory for elements of one type.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    pub bytes: Span,
+    /// The number of its elements.
+    pub count: u64,
+    /// The number of basic elements of an element.
+    pub items: u64,
+    /// The hash of the signature of all elements, if a message has to have it. Otherwise the
+    /// messages match that match by length.
+    pub signature: Option<u128>,
+}
+
+impl Room {
+    /// The room for `count` elements of a type, if that is one run.
+    #[inline]
+    pub(super) fn of(datatype: &Compiled, count: u64, memory: Span) -> Option<Room> {
+        let native = datatype.native();
+        let length = native.stream_length(count).ok()?;
+        let bytes = memory.part_at(native.contiguous(count)?, length)?;
+        Some(Room { bytes, count, items: datatype.items(), signature: None })
+    }
+
+    /// Copies the data of a message; see [`Direct::take`](super::direct::Direct::take).
+    #[inline]
+    pub(super) fn take(&self, arrival: &Arrival, data: &[u8]) -> Option<Status> {
+        let Room { mut bytes, count: room, items, signature } = *self;
+        let (length, len) = (arrival.length, bytes.len());
+        let matches = match signature {
+            None => arrival.is_alike(),
+            // A shorter message has another signature.
+            Some(signature) => arrival.is_native && arrival.hash() == signature && length == len,
+        };
+        if !matches || length > len || data.len() as u64 != length {
+            return None;
+        }
+        // Mostly the message fills the room, and then nothing is divided.
+        let count = match length == len {
+            true => room,
+            false => {
+                length.checked_div(len / room).filter(|count| count * (len / room) == length)?
+            }
+        };
+        bytes.bytes_at_mut(0, length)?.copy_from_slice(data);
+        let elements = items.checked_mul(count)? as i64;
+        Some(Status { elements, ..Status::of(arrival, count as i64) })
+    }
+}
+
 /// Takes a message that is all here into elements of a type, of which there is room for some.
 #[inline]
 fn take(
@@ -180,6 +229,10 @@ fn take(
     stream: &Architecture,
     message: &[u8],
 ) -> Result<Status> {
+    let run = packed.is_none().then(|| Room::of(datatype, room, span)).flatten();
+    if let Some(status) = run.and_then(|run| run.take(arrival, message)) {
+        return Ok(status);
+    }
     let fit = fit(arrival, (datatype, room), stream, packed)?;
     let (program, mut partial) = (fit.program(datatype), Partial::default());
     let taken = span.unpack(program, fit.touched, 0, message, &mut partial);

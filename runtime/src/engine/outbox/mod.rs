@@ -140,12 +140,21 @@ impl Outbox {
         spent.saturating_add(bytes) <= room
     }
 
+    /// The credit that this rank has spent at a peer, if a frame may go there at once: the peer is
+    /// there, and its queue is empty.
+    #[inline]
+    pub(super) fn credit_if_idle(&mut self, peer: u32) -> Option<&mut u64> {
+        let queue = self.queue(peer);
+        (!queue.is_closed && queue.entries.is_empty()).then_some(&mut queue.spent)
+    }
+
     /// Spends credit that this rank has at a peer.
     pub(super) fn spend_credit(&mut self, peer: u32, bytes: u64) {
         self.queue(peer).spent += bytes;
     }
 
     /// Owes a peer the credit of a short message that was received.
+    #[inline]
     pub(super) fn return_credit(&mut self, peer: u32, bytes: u64) {
         let due = self.due;
         let queue = self.queue(peer);
