@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use longshore::{Class, Destination, Given, Origin, Pointed};
+use longshore::{Class, Destination, Given, Origin, Pointed, Promised};
 
 use crate::edge::constants::UNDEFINED;
 use crate::edge::fault::{Fault, Result};
@@ -294,6 +294,9 @@ impl Address {
     }
 }
 
+/// The bytes of a page: no memory is so near to address 0.
+const PAGE: isize = 4096;
+
 /// The memory of a program's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer(*mut u8);
@@ -328,8 +331,18 @@ impl Buffer {
     /// Checks that there may be memory for `count` elements. A null address is MPI_BOTTOM, where
     /// only types with absolute addresses have data: no memory is within a page of address 0.
     /// MPI_IN_PLACE is none either. Calls that take it look for it first.
+    #[inline]
     pub fn check(self, count: i64, datatype: &longshore::Type) -> Result<()> {
-        const PAGE: isize = 4096;
+        let first = self.0.addr().wrapping_add(datatype.bounds().true_lb as usize) as isize;
+        match self.0.addr() > 1 && !(-PAGE..PAGE).contains(&first) {
+            true => Ok(()),
+            false => self.check_unusual(count, datatype),
+        }
+    }
+
+    /// [`check`](Buffer::check) of an address that needs a closer look.
+    #[cold]
+    fn check_unusual(self, count: i64, datatype: &longshore::Type) -> Result<()> {
         let bounds = datatype.bounds();
         if count <= 0 || bounds.size == 0 {
             return Ok(());
@@ -351,6 +364,7 @@ impl Buffer {
     }
 
     /// `count` elements that a call reads.
+    #[inline]
     pub fn origin<'a>(self, count: i64, datatype: &'a longshore::Type) -> Result<Origin<'a>> {
         self.check(count, datatype)?;
         // SAFETY: the promise of `new`.
@@ -358,6 +372,7 @@ impl Buffer {
     }
 
     /// Room for `count` elements that a call writes.
+    #[inline]
     pub fn destination<'a>(
         self,
         count: i64,
@@ -369,10 +384,19 @@ impl Buffer {
     }
 
     /// `count` elements that an operation with a request reads or writes.
+    #[inline]
     pub fn given(self, count: i64, datatype: &longshore::Type) -> Result<Given<Pointed>> {
         self.check(count, datatype)?;
         // SAFETY: the promise of `new`.
         Ok(unsafe { Given::raw(self.0, count, datatype) })
+    }
+
+    /// Room for `count` elements that an operation with a request writes.
+    #[inline]
+    pub fn promised<'a>(self, count: i64, datatype: &'a longshore::Type) -> Result<Promised<'a>> {
+        self.check(count, datatype)?;
+        // SAFETY: the promise of `new`.
+        Ok(unsafe { Promised::raw(self.0, count, datatype) })
     }
 
     /// `len` bytes that a call reads.

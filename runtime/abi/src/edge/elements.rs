@@ -6,7 +6,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use longshore::{Destination, Given, Origin, Pointed};
+use longshore::{Destination, Given, Origin, Pointed, Promised};
 
 use crate::edge::arg::{Buffer, List, Numbers};
 use crate::edge::fault::Result;
@@ -101,6 +101,7 @@ pub struct Swap<T = Handle> {
 
 impl<T> Elements<T> {
     /// Elements of another type, at the same place.
+    #[inline]
     pub fn of<U>(self, datatype: U) -> Elements<U> {
         Elements { buffer: self.buffer, count: self.count, datatype }
     }
@@ -118,6 +119,7 @@ impl<'a> Elements<&'a longshore::Type> {
     ///
     /// # Errors
     /// Those of [`Buffer::check`].
+    #[inline]
     pub fn check(self) -> Result<()> {
         self.buffer.check(self.count, self.datatype)
     }
@@ -126,6 +128,7 @@ impl<'a> Elements<&'a longshore::Type> {
     ///
     /// # Errors
     /// Those of [`Buffer::check`].
+    #[inline]
     pub fn origin(self) -> Result<Origin<'a>> {
         self.buffer.origin(self.count, self.datatype)
     }
@@ -134,14 +137,25 @@ impl<'a> Elements<&'a longshore::Type> {
     ///
     /// # Errors
     /// Those of [`Buffer::check`].
+    #[inline]
     pub fn destination(self) -> Result<Destination<'a>> {
         self.buffer.destination(self.count, self.datatype)
+    }
+
+    /// Room for the elements, for an operation with a request.
+    ///
+    /// # Errors
+    /// Those of [`Buffer::check`].
+    #[inline]
+    pub fn promised(self) -> Result<Promised<'a>> {
+        self.buffer.promised(self.count, self.datatype)
     }
 
     /// The elements, for an operation with a request.
     ///
     /// # Errors
     /// Those of [`Buffer::check`].
+    #[inline]
     pub fn given(self) -> Result<Given<Pointed>> {
         self.buffer.given(self.count, self.datatype)
     }

@@ -277,7 +277,7 @@ fn take<T: Object>(slot: &Slot, handle: Handle) -> Result<Arc<T>> {
     let (here, none) = (T::KIND as u32, 0);
     let taken = slot.kind.compare_exchange(here, none, Ordering::AcqRel, Ordering::Relaxed);
     taken.map_err(|_| invalid::<T>(handle))?;
-    let object = slot.object.swap(ptr::null_mut(), Ordering::AcqRel).cast::<T>();
+    let object = slot.object.load(Ordering::Relaxed).cast::<T>();
     // SAFETY: the slot had one of the object's counts, which only the exchange above hands over.
     Ok(unsafe { Arc::from_raw(object) })
 }

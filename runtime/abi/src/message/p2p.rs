@@ -181,13 +181,21 @@ pub fn irecv(
     tag: c_int,
     comm: Handle,
 ) -> Result<Handle> {
-    start(comm, |comm, own| {
-        let room = of_message(room, source)?;
-        let place = room.given()?;
-        look_at_wildcards(own, source, tag);
-        let length = Length::promised(own, room.count, room.datatype);
-        Ok(Operation::Receive(comm.irecv(place, source, tag)?, length))
-    })
+    start(comm, |comm, own| receiving(comm, own, of_message(room, source)?, (source, tag)))
+}
+
+/// Starts a receive.
+#[inline(always)] // It has two callers, one of which is the quick way.
+pub fn receiving(
+    comm: &Communicator,
+    own: &Comm,
+    room: Elements<&longshore::Type>,
+    (source, tag): (c_int, c_int),
+) -> Result<Operation> {
+    let place = room.promised()?;
+    look_at_wildcards(own, source, tag);
+    let length = Length::promised(own, room.count, room.datatype);
+    Ok(Operation::Receive(comm.irecv_promised(place, source, tag)?, length))
 }
 
 pub fn isendrecv(
@@ -201,11 +209,11 @@ pub fn isendrecv(
 ) -> Result<Handle> {
     start(comm, |comm, own| {
         let (data, room) = (of_message(data, dest)?, of_message(room, source)?);
-        let place = room.given()?;
+        let place = room.promised()?;
         look_at_wildcards(own, source, recvtag);
         let length = Length::promised(own, room.count, room.datatype);
         // An error of the send drops the receive, which then gets no message.
-        let receiving = comm.irecv(place, source, recvtag)?;
+        let receiving = comm.irecv_promised(place, source, recvtag)?;
         Ok(match sending(comm, data, (dest, sendtag))? {
             None => Operation::Receive(receiving, length),
             Some(sending) => {
@@ -230,7 +238,7 @@ pub fn isendrecv_replace(
         let length = Length::promised(own, data.count, data.datatype);
         // The received message may come before the other is sent.
         let copy = Copied::of(data)?;
-        let receiving = comm.irecv(data.given()?, source, recvtag)?;
+        let receiving = comm.irecv_promised(data.promised()?, source, recvtag)?;
         let sending = comm.isend(copy.given(data.count, data.datatype), dest, sendtag)?;
         Ok(Operation::Exchange { both: Box::new((sending, receiving)), length, _copy: Some(copy) })
     })

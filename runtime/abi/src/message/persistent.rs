@@ -66,7 +66,7 @@ impl Message {
         Ok(match mode {
             Mode::Receive => {
                 let length = Length::promised(&self.comm, data.count, data.datatype);
-                Operation::Receive(self.kept.irecv(data.given()?, peer, tag)?, length)
+                Operation::Receive(self.kept.irecv_promised(data.promised()?, peer, tag)?, length)
             }
             Mode::Synchronous => Operation::Send(self.kept.issend(data.given()?, peer, tag)?),
             _ => match sending(&self.kept, data, (peer, tag))? {

@@ -133,24 +133,17 @@ impl Object for Request {
 /// communicator of a message.
 pub fn made(operation: Operation, raiser: Raiser, comm: Option<Arc<Comm>>) -> Result<Handle> {
     // There is none while the thread ends.
-    let mut spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
-    let is_free = spare.as_mut().is_some_and(|spare| Arc::get_mut(spare).is_some());
-    let made = match spare.filter(|_| is_free) {
-        Some(mut spare) => {
-            if let Some(request) = Arc::get_mut(&mut spare) {
-                *lock_own(&mut request.operation) = operation;
-                (request.raiser, request.comm) = (raiser, comm);
-            }
-            spare
+    let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
+    if let Some(mut spare) = spare {
+        if let Some(request) = Arc::get_mut(&mut spare) {
+            *lock_own(&mut request.operation) = operation;
+            (request.raiser, request.comm) = (raiser, comm);
+            return insert(spare);
         }
-        None => {
-            let operation = Mutex::new(operation);
-            let made =
-                Request { operation, plan: None, raiser, comm, general: None, partitions: None };
-            return inserted(Arc::new(made));
-        }
-    };
-    insert(made)
+    }
+    let (plan, general, partitions) = (None, None, None);
+    let operation = Mutex::new(operation);
+    inserted(Arc::new(Request { operation, plan, raiser, comm, general, partitions }))
 }
 
 thread_local! {

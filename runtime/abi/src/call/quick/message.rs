@@ -1,4 +1,5 @@
-//! The quick ways of sends and receives that wait, and of sends that are complete at once.
+//! The quick ways of sends and receives that wait, of sends that are complete at once, and of
+//! receives with requests.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -6,11 +7,12 @@ use std::ffi::c_int;
 use crate::call::quick::{coded, failed, lasting};
 use crate::call::raise;
 use crate::communicator::Comm;
+use crate::datatype::compiled;
 use crate::edge::arg::{self, Room};
 use crate::edge::constants::REQUEST_NULL;
 use crate::edge::elements::Elements;
 use crate::edge::fault::Raiser;
-use crate::edge::handle::Handle;
+use crate::edge::handle::{Handle, find};
 use crate::edge::status::Status;
 use crate::message::p2p;
 use crate::request;
@@ -43,6 +45,32 @@ pub unsafe fn isend(
             Err(fault) => (REQUEST_NULL, raise("MPI_Isend", Raiser::Comm(comm), &fault)),
         },
         Err(error) => (REQUEST_NULL, failed("MPI_Isend", Raiser::Comm(comm), error)),
+    };
+    // SAFETY: the caller's promise, of a place that isn't null.
+    unsafe { arg::put(request, made) };
+    Some(code)
+}
+
+/// # Safety
+/// The program's promises of MPI_Irecv.
+pub unsafe fn irecv(
+    room: Elements,
+    source: c_int,
+    tag: c_int,
+    comm: Handle,
+    request: *mut Handle,
+) -> Option<c_int> {
+    if request.is_null() {
+        return None;
+    }
+    let (own, room) = (Comm::borrow(comm)?, room.of(compiled(room.datatype)?));
+    let operation = p2p::receiving(own.inner(), own, room, (source, tag));
+    let made = operation.and_then(|operation| {
+        request::made(operation, Raiser::Comm(comm), Some(find::<Comm>(comm)?))
+    });
+    let (made, code) = match made {
+        Ok(made) => (made, 0),
+        Err(fault) => (REQUEST_NULL, raise("MPI_Irecv", Raiser::Comm(comm), &fault)),
     };
     // SAFETY: the caller's promise, of a place that isn't null.
     unsafe { arg::put(request, made) };

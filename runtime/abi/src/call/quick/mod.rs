@@ -10,7 +10,7 @@
 //! | `mod.rs` | what all of them need |
 //! | [`window`] | operations on windows, and what completes them |
 //! | [`collective`] | collective calls that wait |
-//! | [`message`] | sends and receives that wait, and sends that are complete at once |
+//! | [`message`] | sends and receives that wait, sends that are complete at once, receives with requests |
 
 mod collective;
 mod message;
