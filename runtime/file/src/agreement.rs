@@ -18,9 +18,13 @@ pub(crate) fn agree<T>(comm: &Communicator, outcome: Result<T>) -> Result<T> {
     if first[0] == 0 {
         return outcome;
     }
-    let first = size - first[0];
+    tell(comm, size - first[0], outcome)
+}
+
+/// Lets all ranks fail with the error of the first rank that has one.
+fn tell<T>(comm: &Communicator, first: i32, outcome: Result<T>) -> Result<T> {
     let mut said = match &outcome {
-        Err(error) if first == me => {
+        Err(error) if first == comm.rank() => {
             let mut said = vec![error.class().wire()];
             said.extend_from_slice(error.to_string().as_bytes());
             said
@@ -38,18 +42,28 @@ pub(crate) fn agree<T>(comm: &Communicator, outcome: Result<T>) -> Result<T> {
     })
 }
 
-/// Refuses numbers that differ between ranks, at all of them.
+/// Refuses numbers that differ between ranks, at all of them, and lets all ranks fail if one has no
+/// number.
 ///
 /// # Errors
-/// NOT_SAME with the lowest and the highest number.
-pub(crate) fn same(comm: &Communicator, what: &str, number: i64) -> Result<()> {
-    if comm.size() == 1 {
-        return Ok(());
+/// NOT_SAME with the lowest and the highest number. That of the first rank without a number; a rank
+/// with an error of its own gets that.
+pub(crate) fn same(comm: &Communicator, what: &str, number: Result<i64>) -> Result<()> {
+    let (me, size) = (comm.rank(), comm.size());
+    if size == 1 {
+        return number.map(drop);
     }
     // The lowest number is the highest of all complements.
-    let mut bounds = [0i64; 2];
-    comm.allreduce(&[!number, number], &mut bounds, Op::Max)?;
+    let mine = match number {
+        Ok(number) => [!number, number, 0],
+        Err(_) => [i64::MIN, i64::MIN, i64::from(size - me)],
+    };
+    let mut bounds = [0i64; 3];
+    comm.allreduce(&mine, &mut bounds, Op::Max)?;
     let (low, high) = (!bounds[0], bounds[1]);
+    if bounds[2] > 0 {
+        return tell(comm, size - bounds[2] as i32, number.map(drop));
+    }
     if low == high {
         return Ok(());
     }

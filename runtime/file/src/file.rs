@@ -19,6 +19,10 @@ use crate::staged::Stage;
 use crate::storage::{self, Storage};
 use crate::view::View;
 
+/// The numbers that the ranks compare first when they open a file, and when they change its hints.
+pub(crate) const MODES: &str = "modes of access";
+pub(crate) const NODES: &str = "values of cb_nodes";
+
 /// A file that the ranks of a communicator have opened together.
 ///
 /// ```
@@ -96,7 +100,7 @@ impl File {
         amode: Amode,
         info: &Info,
     ) -> Result<(Core, Pointer)> {
-        same(comm, "modes of access", amode.bits().into())?;
+        same(comm, MODES, Ok(amode.bits().into()))?;
         amode.check()?;
         // The first rank makes the file, if it has to be made. The others find it.
         let is_first = comm.rank() == 0;
@@ -280,7 +284,7 @@ impl File {
         size: i64,
         change: impl FnOnce(&Storage, u64) -> Result<()>,
     ) -> Result<()> {
-        same(&self.comm, "sizes", size)?;
+        same(&self.comm, "sizes", Ok(size))?;
         self.may(call, true, false)?;
         let Ok(size) = u64::try_from(size) else {
             return Err(Error::argument(Class::Arg, format!("the size {size} is negative")));
@@ -342,8 +346,8 @@ impl File {
     /// NOT_SAME if `cb_nodes` or `cb_buffer_size` differ between ranks.
     #[doc(alias = "MPI_File_set_info")]
     pub fn set_info(&self, info: &Info) -> Result<()> {
-        same(&self.comm, "values of cb_nodes", info.cb_nodes.into())?;
-        same(&self.comm, "values of cb_buffer_size", info.cb_buffer_size as i64)?;
+        same(&self.comm, NODES, Ok(info.cb_nodes.into()))?;
+        same(&self.comm, "values of cb_buffer_size", Ok(info.cb_buffer_size as i64))?;
         self.core.state().info = Arc::new(info.clone());
         Ok(())
     }
@@ -421,8 +425,8 @@ impl File {
             Ok((view, extent))
         });
         let (view, extent) = agree(&self.comm, view)?;
-        same(&self.comm, "extents of etypes in the file", extent)?;
-        same(&self.comm, "representations", hash(name)).map_err(|error| match error.class() {
+        same(&self.comm, "extents of etypes in the file", Ok(extent))?;
+        same(&self.comm, "representations", Ok(hash(name))).map_err(|error| match error.class() {
             Class::NotSame => {
                 let problem = format!(
                     "the ranks give different representations, this rank {name:?}: give the same \
@@ -531,7 +535,7 @@ impl File {
     /// NOT_SAME if the ranks differ.
     #[doc(alias = "MPI_File_set_atomicity")]
     pub fn set_atomicity(&self, atomic: bool) -> Result<()> {
-        same(&self.comm, "values of the flag", atomic.into())?;
+        same(&self.comm, "values of the flag", Ok(atomic.into()))?;
         self.core.set_atomic(&self.comm, atomic)?;
         Ok(self.comm.barrier()?)
     }

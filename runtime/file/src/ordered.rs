@@ -119,8 +119,8 @@ impl File {
     #[doc(alias = "MPI_File_seek_shared")]
     pub fn seek_shared(&self, offset: i64, whence: Whence) -> Result<()> {
         agree(&self.comm, self.may_seek("seek_shared"))?;
-        same(&self.comm, "offsets", offset)?;
-        same(&self.comm, "references of the offset", whence as i64)?;
+        same(&self.comm, "offsets", Ok(offset))?;
+        same(&self.comm, "references of the offset", Ok(whence as i64))?;
         let sought = match self.comm.rank() {
             0 => self
                 .sought(offset, whence, || self.pointer.get())

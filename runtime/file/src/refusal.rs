@@ -1,12 +1,45 @@
 //! Collective calls that one rank refuses: it has no valid arguments, and the others wait for it.
 
-use crate::agreement::agree;
+use longshore::Communicator;
+
+use crate::agreement::{agree, same};
 use crate::error::{Error, Result};
-use crate::file::File;
+use crate::file::{File, MODES, NODES};
 use crate::status::Status;
 use crate::transfer::At;
 
 impl File {
+    /// Takes part in an [`open`](File::open) for a rank that has an error in place of arguments.
+    /// The open then fails at all ranks.
+    ///
+    /// ```
+    /// use longshore_file::{Error, File};
+    ///
+    /// let rank = longshore::init()?;
+    /// let class = longshore::Class::Arg;
+    /// let error = Error::Argument { class, problem: "the path is null".to_owned() };
+    /// // The other ranks call `File::open` or `File::refuse_open`.
+    /// assert_eq!(File::refuse_open(rank.world(), error).class(), class);
+    /// rank.finalize()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the error, or that of the runtime if this rank can't take part.
+    pub fn refuse_open(comm: &Communicator, error: Error) -> Error {
+        let own = match comm.dup() {
+            Ok(own) => own,
+            Err(error) => return error.into(),
+        };
+        let refused = same(&own, MODES, Err(error));
+        let freed = own.free().map_err(Error::from);
+        refused.and(freed).err().unwrap_or(Error::Elsewhere {
+            rank: comm.rank(),
+            class: longshore::Class::Intern,
+            text: "an open that was refused has succeeded".to_owned(),
+        })
+    }
+
     /// Takes part in a collective call for a rank that has an error in place of arguments, such as
     /// a conversion of its own that failed. The call then fails at all ranks. An interface in
     /// another language uses it for the errors that it finds before the call.
@@ -44,6 +77,7 @@ impl File {
                 self.collective(call, At::Pointer, Err(error))
             }
             "read_ordered" | "write_ordered" => self.in_order(call, Err(error)),
+            "set_info" => same(&self.comm, NODES, Err(error)).map(|()| Status::default()),
             // These agree first on the arguments of each rank.
             "set_view" | "seek_shared" => agree(&self.comm, Err(error)),
             _ => Err(error),

@@ -345,6 +345,17 @@ impl Communicator {
         ballot.map(|(_, _, held)| (name, held))
     }
 
+    /// Votes in the next agreement for a call that has failed.
+    pub(super) fn refuse_agreement(
+        &self,
+        subject: Subject,
+        fault: Error,
+        caller: Caller,
+    ) -> Result<()> {
+        let voted = self.vote::<()>(subject, Err(fault));
+        voted.map(drop).map_err(|error| self.raised(error, subject.name(), caller))
+    }
+
     /// Votes in the next agreement, and waits for the decision.
     fn decide(&self, subject: Subject, flag: u32, number: Result<u32>) -> Result<Decision> {
         let (name, ()) = self.vote(subject, number.map(|number| (flag, number, ())))?;

@@ -33,7 +33,7 @@ use super::Communicator;
 use super::calls::Call;
 use super::inter::{Inter, OVERLAP};
 use super::participants::{Participants, finish, protocol, told};
-use crate::engine::{Channel, Context, Landing, Message, Pattern, Sender, Source, State};
+use crate::engine::{Channel, Context, Landing, Message, Pattern, Sender, Source, State, Subject};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::{Activity, Order, Started, Wanted};
@@ -289,7 +289,7 @@ impl Communicator {
     /// Takes part in a collective call for which this rank has a fault, in place of making it: the
     /// call fails at all ranks, and the others get an error that names this rank and the fault. For
     /// interfaces that check arguments before the call. `call` is a method of this type: `accept`,
-    /// `connect`, `spawn`, `dup`, `split`, `split_type`, `create` or `merge`.
+    /// `connect`, `spawn`, `dup`, `split`, `split_type`, `create`, `merge`, `agree` or `shrink`.
     ///
     /// ```
     /// use longshore::Class;
@@ -320,6 +320,8 @@ impl Communicator {
             "split" => self.make_of_all("split", || Err(fault)).err(),
             "split_type" => self.make_of_all("split_type", || Err(fault)).err(),
             "create" => self.make_of_all("create", || Err(fault)).err(),
+            "agree" => self.refuse_agreement(Subject::Flag, fault, caller).err(),
+            "shrink" => self.refuse_agreement(Subject::Survivors, fault, caller).err(),
             "merge" => self.make_of_all("intercomm_merge", || Err(fault)).err(),
             _ => Some(fault),
         };

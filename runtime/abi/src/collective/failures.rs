@@ -46,7 +46,9 @@ pub fn comm_agree(comm: &Comm, flag: &mut c_int) -> Result<()> {
 
 pub fn comm_iagree(handle: Handle, flag: Room<c_int>) -> Result<Handle> {
     let (comm, int) = (find::<Comm>(handle)?, find::<Type>(INT)?);
-    let agreeing = comm.inner().iagree(flag.buffer().given(1, int.committed()?)?)?;
+    let given = flag.buffer().given(1, int.committed()?);
+    let given = given.map_err(|fault| comm.refused("agree", fault))?;
+    let agreeing = comm.inner().iagree(given)?;
     let operation = Operation::Collective(Started::One(agreeing));
     request::made(operation, Raiser::Comm(handle), Some(comm))
 }

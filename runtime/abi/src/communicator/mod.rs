@@ -276,6 +276,47 @@ pub fn with_topology(
     insert(Arc::new(Comm::new(inner, card, topology, parent.session())))
 }
 
+/// Takes part in a collective call for which this rank has a fault, so that no other rank waits for
+/// it, and returns the fault. `function` is the name of the function in the table.
+pub fn refused_by(handle: Handle, function: &str, fault: Fault) -> Fault {
+    let call = match function {
+        "comm_accept" => "accept",
+        "comm_connect" => "connect",
+        "comm_spawn" | "comm_spawn_multiple" => "spawn",
+        "comm_dup_with_info" => "dup",
+        "comm_split" => "split",
+        "comm_split_type" => "split_type",
+        "comm_create" => "create",
+        "comm_agree" => "agree",
+        "comm_shrink" => "shrink",
+        "intercomm_merge" => "merge",
+        _ => "open",
+    };
+    match find::<Comm>(handle) {
+        Ok(comm) => comm.refused(call, fault),
+        // No rank waits for one that has no communicator.
+        Err(_) => fault,
+    }
+}
+
+impl Comm {
+    /// Takes part in a collective call for which this rank has a fault, so that no other rank waits
+    /// for it, and returns the fault. `call` is the method of the crate `longshore`, or `open` for
+    /// that of a file.
+    pub fn refused(&self, call: &str, fault: Fault) -> Fault {
+        let (class, text) = (fault.class(), fault.text());
+        // The error is this fault, or one of the runtime, which follows from it.
+        if call == "open" {
+            let problem = text.to_owned();
+            let error = longshore_file::Error::Argument { class, problem };
+            let _ = longshore_file::File::refuse_open(&self.inner, error);
+        } else {
+            let _ = self.inner.refuse(call, class, text);
+        }
+        fault
+    }
+}
+
 pub fn comm_size(comm: &Comm) -> Result<c_int> {
     Ok(comm.inner.size())
 }
@@ -348,10 +389,10 @@ impl Own {
     }
 }
 
-/// The copy functions come first: one that fails does so before other ranks are involved.
+/// The copy functions come first: if one fails, this rank makes no communicator.
 fn dup(handle: Handle, info: Option<&Info>) -> Result<Handle> {
     let comm = find::<Comm>(handle)?;
-    let own = Own::copy(&comm, handle, info)?;
+    let own = Own::copy(&comm, handle, info).map_err(|fault| comm.refused("dup", fault))?;
     insert(Arc::new(own.with(comm.inner.dup()?)))
 }
 
@@ -373,7 +414,7 @@ pub fn comm_split(comm: &Comm, color: c_int, key: c_int) -> Result<Handle> {
         0.. => Some(color),
         _ => {
             let what = format!("the color is {color}: use 0 or more, or MPI_UNDEFINED");
-            return Err(Fault::argument(what));
+            return Err(comm.refused("split", Fault::argument(what)));
         }
     };
     made(comm, comm.inner.split(color, key)?, Card::default())
@@ -423,7 +464,10 @@ pub fn comm_split_type(
             }
             made(comm, near, Card::default())
         }
-        _ => Err(Fault::argument(format_args!("there is no split type {kind}"))),
+        _ => {
+            let fault = Fault::argument(format_args!("there is no split type {kind}"));
+            Err(comm.refused("split_type", fault))
+        }
     }
 }
 

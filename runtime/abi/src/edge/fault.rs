@@ -78,6 +78,16 @@ impl Fault {
         self.0.code
     }
 
+    /// Its class, for the other ranks of a collective call: OTHER for a code of the program.
+    pub fn class(&self) -> Class {
+        u8::try_from(self.0.code).ok().and_then(Class::from_wire).unwrap_or(Class::Other)
+    }
+
+    /// What was wrong, for the other ranks of a collective call.
+    pub fn text(&self) -> &str {
+        self.message().unwrap_or("a function of the program has failed")
+    }
+
     /// Whether its code is one that a function of the program returned.
     pub fn is_returned(&self) -> bool {
         self.0.is_returned

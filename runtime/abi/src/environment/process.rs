@@ -3,6 +3,7 @@
 //! Arguments that count at the root only aren't looked at elsewhere.
 
 use std::ffi::c_int;
+use std::sync::Arc;
 use std::time::Duration;
 
 use longshore::{Class, Port, Spawn};
@@ -25,22 +26,16 @@ fn wrong(what: String) -> Fault {
     Fault::new(Class::Arg, what)
 }
 
-/// The text of a port that doesn't exist.
+/// The text of a port that doesn't exist, for ranks whose port doesn't count.
 const NOWHERE: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"), "/0/0/0/0");
 
-/// The port of a text, which counts at the root only. The other ranks wait for a root without a
-/// port: it makes the call with one that doesn't exist, so that it fails at all of them, and has a
-/// fault of its own to raise.
-fn port_at(root: c_int, comm: &Comm, text: Address) -> Result<(Port, Option<Fault>)> {
-    let nowhere = || NOWHERE.parse::<Port>();
+/// The port of a text, which counts at the root only. At the other ranks it is none.
+fn port_at(root: c_int, comm: &Comm, text: Address) -> Result<Port> {
     if comm.inner().rank() != root {
-        return Ok((nowhere()?, None));
+        return Ok(NOWHERE.parse()?);
     }
-    let text = text.text().ok_or_else(|| wrong("port_name is a null pointer".to_owned()));
-    match text.and_then(|text| Ok(text.parse()?)) {
-        Ok(port) => Ok((port, None)),
-        Err(fault) => Ok((nowhere()?, Some(fault))),
-    }
+    let text = text.text().ok_or_else(|| wrong("port_name is a null pointer".to_owned()))?;
+    Ok(text.parse()?)
 }
 
 pub fn open_port(_info: Option<&Info>, room: Chars) -> Result<()> {
@@ -67,43 +62,33 @@ pub fn lookup_name(service: &str, _info: Option<&Info>, room: Chars) -> Result<(
     Ok(())
 }
 
-pub fn comm_accept(
-    port: Address,
-    _info: Option<&Info>,
-    root: c_int,
-    comm: &Comm,
-) -> Result<Handle> {
-    let (port, wrong) = port_at(root, comm, port)?;
-    match (comm.inner().accept(&port, root), wrong) {
-        (Ok(inner), _) => made(comm, Some(inner), Card::default()),
-        (Err(error), wrong) => Err(wrong.unwrap_or_else(|| error.into())),
-    }
+pub fn comm_accept(port: Address, info: Handle, root: c_int, comm: &Comm) -> Result<Handle> {
+    let port = port_at(root, comm, port).and_then(|port| {
+        info_at(root, comm, info)?;
+        Ok(port)
+    });
+    let port = port.map_err(|fault| comm.refused("accept", fault))?;
+    made(comm, Some(comm.inner().accept(&port, root)?), Card::default())
 }
 
-pub fn comm_connect(
-    port: Address,
-    info: Option<&Info>,
-    root: c_int,
-    comm: &Comm,
-) -> Result<Handle> {
-    let (mut port, mut wrong) = port_at(root, comm, port)?;
-    let limit = match info.and_then(|info| info.get(TIMEOUT)) {
-        Some(text) if comm.inner().rank() == root => match seconds(&text) {
-            Ok(limit) => Some(limit),
-            Err(fault) => {
-                (port, wrong) = (NOWHERE.parse()?, wrong.or(Some(fault)));
-                None
-            }
-        },
-        _ => None,
+pub fn comm_connect(port: Address, info: Handle, root: c_int, comm: &Comm) -> Result<Handle> {
+    let given = port_at(root, comm, port).and_then(|port| {
+        let info = info_at(root, comm, info)?;
+        let limit = info.and_then(|info| info.get(TIMEOUT));
+        Ok((port, limit.map(|text| seconds(&text)).transpose()?))
+    });
+    let met = match given.map_err(|fault| comm.refused("connect", fault))? {
+        (port, Some(limit)) => comm.inner().connect_within(&port, root, limit)?,
+        (port, None) => comm.inner().connect(&port, root)?,
     };
-    let met = match limit {
-        Some(limit) => comm.inner().connect_within(&port, root, limit),
-        None => comm.inner().connect(&port, root),
-    };
-    match (met, wrong) {
-        (Ok(inner), _) => made(comm, Some(inner), Card::default()),
-        (Err(error), wrong) => Err(wrong.unwrap_or_else(|| error.into())),
+    made(comm, Some(met), Card::default())
+}
+
+/// The info of a call, which counts at the root only.
+fn info_at(root: c_int, comm: &Comm, info: Handle) -> Result<Option<Arc<Info>>> {
+    match comm.inner().rank() == root {
+        true => find_optional::<Info>(info),
+        false => Ok(None),
     }
 }
 
@@ -133,7 +118,7 @@ pub fn comm_spawn(
     command: Address,
     argv: Address,
     maxprocs: c_int,
-    info: Option<&Info>,
+    info: Handle,
     root: c_int,
     comm: &Comm,
     codes: Room<c_int>,
@@ -141,7 +126,8 @@ pub fn comm_spawn(
     let programs = || {
         let command =
             command.text().ok_or_else(|| wrong("command is a null pointer".to_owned()))?;
-        Ok(vec![program(command, argv.words(), maxprocs, info)?])
+        let info = find_optional::<Info>(info)?;
+        Ok(vec![program(command, argv.words(), maxprocs, info.as_deref())?])
     };
     let numbers = if comm.inner().rank() == root { &[maxprocs][..] } else { &[] };
     start(root, comm, codes, numbers, programs)
@@ -261,12 +247,10 @@ fn start(
 ) -> Result<Handle> {
     let is_root = comm.inner().rank() == root;
     let programs = if is_root { programs() } else { Ok(Vec::new()) };
-    let (programs, wrong) = match programs {
-        Ok(programs) => (programs, None),
-        // The other ranks wait for this one: a spawn of no program fails at all of them.
-        Err(fault) => (Vec::new(), Some(fault)),
+    let spawned = match programs {
+        Ok(programs) => comm.inner().spawn(&programs, root).map_err(Fault::from),
+        Err(fault) => Err(comm.refused("spawn", fault)),
     };
-    let spawned = comm.inner().spawn(&programs, root);
     let asked = || numbers.iter().map(|number| u32::try_from(*number).unwrap_or(0)).collect();
     let asked: Vec<u32> = match &spawned {
         // The numbers count at the root only, and each rank gets the codes.
@@ -282,11 +266,7 @@ fn start(
             at += 1;
         }
     }
-    match (spawned, wrong) {
-        (Ok(spawned), _) => made(comm, Some(spawned.communicator), Card::default()),
-        (Err(_), Some(fault)) => Err(fault),
-        (Err(error), None) => Err(error.into()),
-    }
+    made(comm, Some(spawned?.communicator), Card::default())
 }
 
 #[cfg(test)]

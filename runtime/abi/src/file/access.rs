@@ -1,6 +1,6 @@
 //! Reading and writing (MPI-5.0 section 14.4).
 
-use longshore::{Class, Destination, Given, Origin, Pointed};
+use longshore::{Destination, Given, Origin, Pointed};
 use longshore_file::{Error, File as Inner, Request as Access, Status as Moved};
 
 use crate::datatype::Type;
@@ -93,9 +93,7 @@ fn start(
 
 /// The error of a fault, for the other ranks of a collective call.
 pub fn error_of(fault: &Fault) -> Error {
-    let class = u8::try_from(fault.code()).ok().and_then(Class::from_wire);
-    let problem = fault.message().unwrap_or("a call of the program has failed").to_owned();
-    Error::Argument { class: class.unwrap_or(Class::Other), problem }
+    Error::Argument { class: fault.class(), problem: fault.text().to_owned() }
 }
 
 impl File {

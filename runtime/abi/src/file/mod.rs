@@ -181,6 +181,17 @@ fn refused(file: &File, call: &'static str, fault: Fault) -> Fault {
     fault
 }
 
+/// Takes part in a collective call for which this rank has a fault, and returns that. `function` is
+/// the name of the function in the table.
+pub fn refused_by(handle: Handle, function: &str, fault: Fault) -> Fault {
+    let call = if function == "file_set_info" { "set_info" } else { "set_view" };
+    match find::<File>(handle) {
+        Ok(file) => refused(&file, call, fault),
+        // No rank waits for one that has no file.
+        Err(_) => fault,
+    }
+}
+
 /// The etype and the filetype of a view, which are committed, and suit its representation.
 fn view_types(handles: [Handle; 2], conversion: Option<&Registered>) -> Result<[Arc<Type>; 2]> {
     let types = [find::<Type>(handles[0])?, find::<Type>(handles[1])?];

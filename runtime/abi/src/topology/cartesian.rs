@@ -119,7 +119,8 @@ pub fn cart_create(
     _reorder: bool,
 ) -> Result<Handle> {
     comm.intra()?;
-    let grid = Grid::new(ndims, dims, periods, comm.inner().size())?;
+    let grid = Grid::new(ndims, dims, periods, comm.inner().size());
+    let grid = grid.map_err(|fault| comm.refused("split", fault))?;
     let rank = comm.inner().rank();
     let color = (rank < grid.nodes()).then_some(0);
     let inner = comm.inner().split(color, rank)?;
@@ -129,7 +130,8 @@ pub fn cart_create(
 /// The grids of the dimensions that remain.
 pub fn cart_sub(comm: &Comm, remain: List<c_int>) -> Result<Handle> {
     let grid = grid(comm)?;
-    let remain = remain.slice(grid.dims.len(), "remain_dims")?;
+    let remain = remain.slice(grid.dims.len(), "remain_dims");
+    let remain = remain.map_err(|fault| comm.refused("split", fault))?;
     let own = grid.coordinates(comm.inner().rank());
     let part = |stays: bool| {
         let chosen = move |at: &usize| (remain[*at] != 0) == stays;

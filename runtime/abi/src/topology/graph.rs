@@ -111,8 +111,9 @@ pub fn graph_create(
 ) -> Result<Handle> {
     comm.intra()?;
     let count = usize::try_from(nodes);
-    let count = count.map_err(|_| Fault::argument(format_args!("nnodes is {nodes}")))?;
-    let graph = Graph::new(count, index, edges, comm.inner().size())?;
+    let count = count.map_err(|_| Fault::argument(format_args!("nnodes is {nodes}")));
+    let graph = count.and_then(|count| Graph::new(count, index, edges, comm.inner().size()));
+    let graph = graph.map_err(|fault| comm.refused("split", fault))?;
     let rank = comm.inner().rank();
     let inner = comm.inner().split((rank < nodes).then_some(0), rank)?;
     with_topology(comm, inner, Card::default(), Some(Arc::new(graph)))

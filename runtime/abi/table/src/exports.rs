@@ -123,8 +123,16 @@ fn body(out: &mut String, function: &Function, width: Width) {
         put(out, format_args!("        {place}({})\n    }})\n", passed.join(", ")));
         return;
     }
+    let refused = function.has("joint").then(|| refused(function));
+    if let Some((object, _)) = &refused {
+        // The conversions hide it.
+        put(out, format_args!("        let joint = {object};\n"));
+    }
     for parameter in function.parameters_of(width) {
-        if let Some(line) = parameter.converted() {
+        if let Some(mut line) = parameter.converted() {
+            if let Some((_, refused)) = &refused {
+                line = line.replace("?;", &format!(".map_err(|fault| {refused})?;"));
+            }
             put(out, format_args!("        {line}\n"));
         }
     }
@@ -155,6 +163,18 @@ fn body(out: &mut String, function: &Function, width: Width) {
         put(out, format_args!("        arg::put({name}_at, {name});\n"));
     }
     put(out, format_args!("        Ok(())\n    }})\n"));
+}
+
+/// The handle of the ranks of a collective call, and the expression by which a rank takes part in
+/// the call with a fault, which it returns.
+fn refused(function: &Function) -> (&str, String) {
+    let ranks = |p: &&Parameter| matches!(p.kind().object(), Some("Comm" | "File"));
+    let mut come_in = function.parameters().iter().filter(|p| p.way() == Way::In);
+    let of = come_in.find(ranks).unwrap_or_else(|| panic!("{}: joint of what", function.name()));
+    let name = function.name().to_lowercase();
+    let module = of.kind().object().map_or_else(String::new, str::to_lowercase);
+    let module = if module == "comm" { "communicator" } else { &module };
+    (of.name(), format!("crate::{module}::refused_by(joint, \"{name}\", fault)"))
 }
 
 /// The arguments of a function that checks its arguments itself.
