@@ -30,6 +30,9 @@ fn rank() {
         "withdraws" => withdraws(),
         "joins" => joins(),
         "late" => late(),
+        "meets" => meets(),
+        "starts" => starts(),
+        "waits" => waits(),
         _ => panic!("no role {role}"),
     }
 }
@@ -218,6 +221,114 @@ fn joins() {
     rank.finalize().unwrap();
 }
 
+/// A number that the test gives its ranks.
+fn given(name: &str) -> u64 {
+    std::env::var(name).unwrap().parse().unwrap()
+}
+
+/// Kills this process after DELAY microseconds, if it is rank VICTIM.
+fn die_later(rank: &Rank) {
+    if u64::try_from(rank.world().rank()) == Ok(given("VICTIM")) {
+        std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_micros(given("DELAY")));
+            let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL);
+        });
+    }
+}
+
+/// What a call may return that needs a rank which was killed, or the other group's call.
+fn is_of_a_death(error: &longshore::Error) -> bool {
+    [Class::ProcFailed, Class::Revoked, Class::Port, Class::Spawn].contains(&error.class())
+}
+
+/// The survivors end the job together.
+fn end_without_the_dead(rank: &Rank) {
+    let survivors = rank.world().shrink().unwrap();
+    survivors.barrier().unwrap();
+    survivors.free().unwrap();
+    rank.leave().unwrap();
+}
+
+/// Two groups of two ranks accept and connect again and again, until one of the ranks is killed.
+fn meets() {
+    let rank = longshore::init().unwrap();
+    let world = rank.world();
+    let half = world.split(Some(world.rank() / 2), 0).unwrap().unwrap();
+    let mut text = [0; 200];
+    let own = rank.open_port().unwrap();
+    if world.rank() == 0 {
+        let own = own.to_string();
+        text[..own.len()].copy_from_slice(own.as_bytes());
+    }
+    world.bcast(&mut text, 0).unwrap();
+    let port = String::from_utf8_lossy(&text).trim_end_matches('\0').parse().unwrap();
+    // All have the port. A rank may be killed while others are still in the barrier.
+    let _ = world.barrier();
+    die_later(&rank);
+    loop {
+        let met = match world.rank() {
+            0 | 1 => half.accept(&port, 0),
+            _ => half.connect_within(&port, 0, Duration::from_secs(1)),
+        };
+        let others = met.and_then(|both| {
+            let others = both.remote_group().map_or(0, |group| group.size());
+            both.disconnect().map(|()| others)
+        });
+        match others {
+            Ok(2) => {}
+            // The last survivor of the other group.
+            Ok(_) => break,
+            Err(error) => {
+                assert!(is_of_a_death(&error), "{error}");
+                break;
+            }
+        }
+    }
+    // The other member may be in the next call.
+    half.revoke().unwrap();
+    if world.rank() > 1 {
+        // An accept has no limit, so the other group may wait for this one.
+        let met = rank.alone().connect_within(&port, 0, Duration::from_secs(1));
+        let _ = met.and_then(|both| both.disconnect());
+    }
+    end_without_the_dead(&rank);
+}
+
+/// Two ranks start processes again and again, until one of the ranks is killed.
+fn starts() {
+    let rank = longshore::init().unwrap();
+    let world = rank.world();
+    die_later(&rank);
+    let error = loop {
+        let started = world.spawn(&[children("waits", 2)], 0);
+        match started.and_then(|spawned| spawned.communicator.disconnect()) {
+            Ok(()) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(is_of_a_death(&error), "{error}");
+    end_without_the_dead(&rank);
+}
+
+/// A process of [`starts`], whose parents may have been killed.
+fn waits() {
+    let Ok(rank) = longshore::init() else { return };
+    let _ = rank.parent().unwrap().share().disconnect();
+    let _ = rank.leave();
+}
+
+/// Plays a role in a job that survives deaths. The victim is killed after some microseconds.
+fn survive(role: &str, ranks: &str, victim: u32, delay: u64) {
+    let program = std::env::current_exe().unwrap().to_string_lossy().into_owned();
+    let words = [format!("ROLE={role}"), format!("VICTIM={victim}"), format!("DELAY={delay}")];
+    let [role, by, after] = words.each_ref().map(|word| &word[..]);
+    let job = ["-n", ranks, "--on-death", "survive", "env", role, by, after];
+    let test = [&program[..], "--exact", "rank", "--nocapture"];
+    let Finished { status, stderr, stdout } = run(&[&job[..], &test].concat());
+    let told = format!("{words:?}: {status} {stderr}{}", String::from_utf8_lossy(&stdout));
+    assert!(!told.contains("panicked") && stderr.contains("SIGKILL"), "{told}");
+}
+
 /// A port of a rank that has ended is refused at once.
 fn late() {
     let rank = longshore::init().unwrap();
@@ -286,4 +397,24 @@ fn two_ranks_join_over_a_socket() {
 #[test]
 fn ports_that_do_not_exist_are_refused() {
     expect_success("late", "1");
+}
+
+#[test]
+fn survivors_leave_an_accept_and_a_connect_whoever_is_killed() {
+    for victim in 0..4 {
+        for delay in [0, 3_000, 30_000] {
+            survive("meets", "4", victim, delay);
+        }
+    }
+}
+
+#[test]
+fn survivors_leave_a_spawn_whoever_is_killed() {
+    if has_room() {
+        for victim in 0..2 {
+            for delay in [0, 10_000, 100_000] {
+                survive("starts", "2", victim, delay);
+            }
+        }
+    }
 }

@@ -505,10 +505,11 @@ impl Communicator {
                 // It has ended since.
                 continue;
             }
-            match self.hear(peer, context, [GOES_ON, WITHDRAWN], None) {
-                Ok(Some(GOES_ON)) => return self.introduce(peer, context, counts),
-                Ok(_) => {}
-                Err(error) => self.lost(|_| None).map_or(Ok(()), |_| Err(error))?,
+            // The other root goes on once it is ready, so this one does too, also if its group has
+            // lost a rank: both groups learn of it when they settle.
+            let heard = self.hear(peer, context, [GOES_ON, WITHDRAWN], |_| None);
+            if heard.is_ok_and(|tag| tag == GOES_ON) {
+                return self.introduce(peer, context, counts);
             }
         }
     }
@@ -600,13 +601,6 @@ impl Communicator {
         revoked.or_else(|| state.lost_among(self.group(), None))
     }
 
-    /// The first error that `find` finds, or [`lost_here`](Communicator::lost_here) does.
-    fn lost(&self, find: impl FnOnce(&State) -> Option<Error>) -> Option<Error> {
-        let mut engine = self.process().engine();
-        let state = &*engine.state();
-        find(state).or_else(|| self.lost_here(state))
-    }
-
     /// Sends an empty message of this tag to the other root.
     fn say(&self, peer: u32, context: Context, tag: i32) -> Result<()> {
         self.send_in(peer, context.of(Channel::Groups), tag, Vec::new())
@@ -629,15 +623,15 @@ impl Communicator {
         Ok(())
     }
 
-    /// Waits for an empty message of one of these tags, and takes it. `None` if none has come by
-    /// this time.
+    /// Waits for an empty message of one of these tags, and takes it. Otherwise fails as
+    /// `give_up` says, and if the other root is gone.
     fn hear(
         &self,
         peer: u32,
         context: Context,
         tags: [i32; 2],
-        until: Option<Instant>,
-    ) -> Result<Option<i32>> {
+        give_up: impl Fn(&State) -> Option<Error>,
+    ) -> Result<i32> {
         let (context, sender) = (context.of(Channel::Groups), Sender::One(peer));
         let patterns = tags.map(|tag| Pattern { context, sender: sender.clone(), tag: Some(tag) });
         self.process().note_wait(Some(peer));
@@ -645,13 +639,10 @@ impl Communicator {
             for pattern in &patterns {
                 if let Some(Ok((arrival, number))) = state.claim(pattern) {
                     state.discard_claimed(number);
-                    return Some(Ok(Some(arrival.tag)));
+                    return Some(Ok(arrival.tag));
                 }
             }
-            if let Some(lost) = state.gone(peer).or_else(|| self.lost_here(state)) {
-                return Some(Err(lost));
-            }
-            until.is_some_and(|until| Instant::now() >= until).then_some(Ok(None))
+            state.gone(peer).or_else(|| give_up(state)).map(Err)
         })
     }
 
@@ -697,16 +688,13 @@ impl Communicator {
         let request = shipable::codec::encode(&request, 4096);
         let request = request.map_err(|error| protocol(me.rank, &error.to_string()))?;
         self.send_in(peer, Context::PORTS, port.number as i32, request)?;
-        match self.hear(peer, context, [READY, REFUSED], until) {
-            Ok(Some(READY)) => {
+        let give_up = |state: &State| self.lost_here(state).or_else(|| is_late().then(late));
+        match self.hear(peer, context, [READY, REFUSED], give_up) {
+            Ok(READY) => {
                 self.say(peer, context, GOES_ON)?;
                 self.introduce(peer, context, Vec::new())
             }
-            Ok(Some(_)) => wrong("it isn't open there, or has another key".to_owned()),
-            Ok(None) => {
-                self.say(peer, context, WITHDRAWN)?;
-                Err(late())
-            }
+            Ok(_) => wrong("it isn't open there, or has another key".to_owned()),
             Err(_) if segment.rank_state(peer).is_gone() => Err(ended()),
             Err(error) => {
                 // The other root may wait for this one.
