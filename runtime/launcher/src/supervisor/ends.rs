@@ -83,7 +83,7 @@ impl Supervisor<'_> {
         ended.stderr.flush(&mut self.queue);
         if !self.is_any_running() {
             // The timeout limits the ranks, not the time that agents take to exit.
-            self.deadline = None;
+            self.timers.deadline = None;
         }
     }
 

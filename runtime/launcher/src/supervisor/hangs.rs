@@ -11,7 +11,7 @@ use crate::frames::shortened;
 use crate::message::Command;
 use crate::server::Standing;
 use crate::watchdog::Watchdog;
-use crate::{Stacks, TIMED_OUT};
+use crate::{Patience, Stacks, TIMED_OUT};
 
 /// The time that debuggers have to read the stacks of all ranks after a timeout.
 const TRACING: Duration = Duration::from_secs(30);
@@ -33,6 +33,38 @@ pub(super) enum Unasked {
     Over,
 }
 
+/// The times at which a running job is looked at, and ended.
+pub(super) struct Timers {
+    /// The time at which the job times out.
+    pub deadline: Option<Instant>,
+    watchdog: Option<Watchdog>,
+    unasked: Unasked,
+}
+
+impl Timers {
+    /// Those of a job of `size` ranks that begins now.
+    pub(super) fn new(patience: &Patience, size: u32) -> Timers {
+        let now = Instant::now();
+        Timers {
+            deadline: patience.timeout.and_then(|timeout| now.checked_add(timeout)),
+            watchdog: patience.watchdog.map(|patience| Watchdog::new(size, patience, now)),
+            unasked: Unasked::Not,
+        }
+    }
+
+    /// Has the watchdog look at so many more ranks.
+    pub(super) fn add(&mut self, ranks: u32) {
+        if let Some(watchdog) = &mut self.watchdog {
+            watchdog.add(ranks, Instant::now());
+        }
+    }
+
+    /// The time of the watchdog's next look.
+    fn look(&self) -> Option<Instant> {
+        self.watchdog.as_ref().and_then(Watchdog::next)
+    }
+}
+
 impl Unasked {
     fn until(self) -> Option<Instant> {
         match self {
@@ -48,9 +80,9 @@ impl Supervisor<'_> {
         let next = match self.phase {
             Phase::Running => {
                 let postponed = self.postponed.iter().map(|failure| failure.until);
-                let look = self.watchdog.as_ref().and_then(Watchdog::next);
-                let stacks = self.unasked.until();
-                self.deadline.into_iter().chain(look).chain(stacks).chain(postponed).min()
+                let Timers { deadline, unasked, .. } = &self.timers;
+                let times = [*deadline, self.timers.look(), unasked.until()];
+                times.into_iter().flatten().chain(postponed).min()
             }
             Phase::Tracing(at) | Phase::Leaving(at) | Phase::Ending(at) | Phase::Killed(at) => {
                 Some(at)
@@ -68,7 +100,7 @@ impl Supervisor<'_> {
     pub(super) fn handle_time(&mut self) {
         let now = Instant::now();
         match self.phase {
-            Phase::Running if self.deadline.is_some_and(|deadline| deadline <= now) => {
+            Phase::Running if self.timers.deadline.is_some_and(|deadline| deadline <= now) => {
                 self.status = Some(TIMED_OUT);
                 let seconds = self.job.patience.timeout.unwrap_or_default().as_secs_f64();
                 let living = self.describe_living();
@@ -89,10 +121,10 @@ impl Supervisor<'_> {
                 self.name_untraced();
                 self.end();
             }
-            Phase::Running if self.unasked.until().is_some_and(|until| until <= now) => {
+            Phase::Running if self.timers.unasked.until().is_some_and(|until| until <= now) => {
                 self.end_unasked();
             }
-            Phase::Running if self.is_look_due(now) => self.look(now),
+            Phase::Running if self.timers.look().is_some_and(|look| look <= now) => self.look(now),
             Phase::Leaving(end) if end <= now => self.end_leavers(),
             Phase::Ending(kill) if kill <= now => self.kill(),
             Phase::Killed(give_up) if give_up <= now => {
@@ -106,10 +138,6 @@ impl Supervisor<'_> {
         self.stations.give_up_overdue(now);
     }
 
-    fn is_look_due(&self, now: Instant) -> bool {
-        self.watchdog.as_ref().and_then(Watchdog::next).is_some_and(|look| look <= now)
-    }
-
     /// Passes the notes of all ranks to the watchdog and prints its report.
     fn look(&mut self, now: Instant) {
         let notes: Vec<_> = (0..self.ranks.len() as u32)
@@ -119,16 +147,16 @@ impl Supervisor<'_> {
                 Standing::Finalized | Standing::Dead => None,
             })
             .collect();
-        let Some(watchdog) = &mut self.watchdog else { return };
+        let Some(watchdog) = &mut self.timers.watchdog else { return };
         let report = watchdog.look(now, &notes, |rank| self.stations.remarked(rank));
         report.lines.iter().for_each(|line| self.say(line));
-        match (self.job.patience.stacks, self.unasked) {
+        match (self.job.patience.stacks, self.timers.unasked) {
             _ if report.lines.is_empty() => {}
             (Stacks::All | Stacks::Full, _) => self.ask_for_all_stacks(),
             // To read the stacks stops the ranks, and one that only takes long is no fault.
             (Stacks::Hang, Unasked::Not) if report.hangs => {
                 self.ask_for_some_stacks();
-                self.unasked = Unasked::Until(now + BRIEF_TRACING);
+                self.timers.unasked = Unasked::Until(now + BRIEF_TRACING);
             }
             _ => {}
         }
@@ -137,7 +165,7 @@ impl Supervisor<'_> {
     /// Ends the debuggers that nobody asked for: the job may go on, and they have stopped its ranks
     /// for long enough.
     fn end_unasked(&mut self) {
-        self.unasked = Unasked::Over;
+        self.timers.unasked = Unasked::Over;
         if self.untraced().next().is_some() {
             self.name_untraced();
             self.stations.act_all(&Command::EndStacks);

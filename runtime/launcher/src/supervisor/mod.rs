@@ -28,11 +28,10 @@ use super::message::{Command, Event};
 use super::output::{Lines, OutputStream, Queue};
 use super::remote::RemoteRanks;
 use super::server::{Answer, Server};
-use super::watchdog::Watchdog;
 use super::{Error, Job};
 use crate::observe::Gatherer;
 use ends::{Postponed, status_of};
-use hangs::Unasked;
+use hangs::Timers;
 use longshore_job::Secret;
 use stations::{StationSource, Stations};
 
@@ -60,9 +59,7 @@ pub(super) struct Supervisor<'a> {
     postponed: Vec<Postponed>,
     /// The exit status of the first failure.
     status: Option<u8>,
-    deadline: Option<Instant>,
-    watchdog: Option<Watchdog>,
-    unasked: Unasked,
+    timers: Timers,
     /// What the ranks have recorded.
     gatherer: Gatherer,
     /// The last signal that asks for an end, and its time.

@@ -7,7 +7,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::time::Instant;
 
 use super::{Phase, Rank, Supervisor};
 use crate::plan::more_orders;
@@ -48,9 +47,7 @@ impl Supervisor<'_> {
         let events = local.add(&orders).map_err(|error| error.to_string())?;
         self.ranks.extend(ranks);
         self.server.add(orders.members.iter().map(|member| member.part));
-        if let Some(watchdog) = &mut self.watchdog {
-            watchdog.add(orders.size, Instant::now());
-        }
+        self.timers.add(orders.size);
         events.into_iter().for_each(|event| self.handle_event(event));
         Ok(Started::Running { first, counts })
     }

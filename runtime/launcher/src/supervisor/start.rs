@@ -3,11 +3,10 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::time::Instant;
 
 use longshore_transport::segment::Geometry;
 
-use super::hangs::Unasked;
+use super::hangs::Timers;
 use super::stations::Stations;
 use super::{Input, Phase, Rank, Supervisor};
 use crate::guard::Control;
@@ -17,7 +16,6 @@ use crate::observe::Gatherer;
 use crate::output::{Lines, OutputStream, Queue};
 use crate::plan::orders;
 use crate::server::Server;
-use crate::watchdog::Watchdog;
 use crate::{Error, Job, Output};
 use longshore_job::Secret;
 
@@ -52,7 +50,6 @@ impl<'a> Supervisor<'a> {
             }
         };
         gatherer.begin();
-        let now = Instant::now();
         let input = Input { stdin: io::stdin(), under_way: 0 };
         let mut supervisor = Supervisor {
             job,
@@ -66,9 +63,7 @@ impl<'a> Supervisor<'a> {
             phase: Phase::Running,
             postponed: Vec::new(),
             status: None,
-            deadline: patience.timeout.and_then(|timeout| now.checked_add(timeout)),
-            watchdog: patience.watchdog.map(|patience| Watchdog::new(size, patience, now)),
-            unasked: Unasked::Not,
+            timers: Timers::new(patience, size),
             gatherer,
             interrupted: None,
         };
