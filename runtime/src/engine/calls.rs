@@ -122,7 +122,7 @@ impl State {
     /// The flag that is set once a call has left a frame in the outbox, to be read without the
     /// engine's lock.
     pub(crate) fn stranded(&self) -> Arc<AtomicBool> {
-        self.stranded.clone()
+        self.outbox.stranded().clone()
     }
 
     /// Whether a message waits that no receive has matched, as a flag to be read without the
@@ -285,7 +285,7 @@ impl State {
     /// # Errors
     /// The form is longer than the peer accepts.
     pub(crate) fn define(&mut self, peer: u32, target_type: TargetType<'_>) -> Result<()> {
-        self.shipped.define(peer, target_type, &self.peers, &mut self.outbox)
+        self.operations.shipped.define(peer, target_type, &self.peers, &mut self.outbox)
     }
 
     /// Expects the answer to an operation that fetches.

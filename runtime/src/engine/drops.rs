@@ -34,7 +34,7 @@ impl State {
         self.drops.seen = self.drops.names.dropped().count();
         while let Some(dropped) = self.drops.names.dropped().pop() {
             match dropped {
-                Dropped::Form(id) => self.shipped.retire(id, &mut self.outbox),
+                Dropped::Form(id) => self.operations.shipped.retire(id, &mut self.outbox),
                 Dropped::Send(number) => self.forget_send(number),
                 Dropped::Receive(number) => self.abandon(number),
                 Dropped::Claimed(number) => self.discard_claimed(number),

@@ -62,7 +62,6 @@ mod target;
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use longshore_transport::Link;
 use zeroize::{Zeroize, Zeroizing};
@@ -82,7 +81,7 @@ use locks::Locks;
 use meetings::Meetings;
 use messages::Messages;
 use notes::Notes;
-use origin::{Operations, ShippedForms};
+use origin::Operations;
 use outbox::Outbox;
 use peers::Peers;
 use poison::Poisoned;
@@ -134,7 +133,6 @@ pub(crate) struct State {
     /// Declared before `target`: dropping an access polls the network, which reaches the windows.
     operations: Operations,
     target: Target,
-    shipped: ShippedForms,
     drops: Drops,
     locks: Locks,
     messages: Messages,
@@ -144,9 +142,6 @@ pub(crate) struct State {
     revoked: Revoked,
     /// Whether a frame has arrived, since the last question, that is no answer.
     asked: bool,
-    /// Whether a call has left a frame in the outbox, for which the link had no room. The process
-    /// reads it without the engine's lock.
-    stranded: Arc<AtomicBool>,
 }
 
 impl Engine {
@@ -163,9 +158,8 @@ impl Engine {
             outbox: Outbox::new(me.size, me.room),
             notes: Notes::new(me.size),
             streams: Streams::default(),
-            operations: Operations::default(),
+            operations: Operations::new(me.size),
             target: Target::new(me.size),
-            shipped: ShippedForms::new(me.size),
             drops: Drops::new(names),
             locks: Locks::new(me.rank),
             messages: Messages::default(),
@@ -174,7 +168,6 @@ impl Engine {
             agreements: Agreements::new(me.rank),
             revoked: Revoked::default(),
             asked: false,
-            stranded: Arc::default(),
         };
         Engine { state, link, tap: Tap::default(), mailbox: None }
     }
@@ -193,12 +186,6 @@ impl Engine {
             peer.is_some_and(|(other, _)| !other.same_representation(&own))
         };
         tap.observer().map(|observer| observer.taken(is_unlike)).unwrap_or_default()
-    }
-
-    /// Notes that a call has left a frame in the outbox.
-    #[cold]
-    fn strand(&mut self) {
-        self.state.stranded.store(true, Ordering::Relaxed);
     }
 
     /// The record of frames that this rank sent and received.

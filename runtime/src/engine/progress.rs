@@ -46,7 +46,7 @@ impl Engine {
         if !self.state.outbox.is_empty() {
             self.progress();
             if !self.state.outbox.is_empty() {
-                self.strand();
+                self.state.outbox.strand();
             }
         }
     }
@@ -79,7 +79,10 @@ impl Engine {
         let size = header.whole_size();
         let len = size.checked_add(usize::try_from(header.length).ok()?)?;
         let is_next = !state.outbox.is_reordered() && state.outbox.is_idle(peer);
-        if !is_next || !state.shipped.is_known(peer, header.form) || len > link.frame_limit(peer) {
+        if !is_next
+            || !state.operations.shipped.is_known(peer, header.form)
+            || len > link.frame_limit(peer)
+        {
             return None;
         }
         // If the link fails, the outbox meets the failure as well and reports it.
@@ -116,7 +119,7 @@ impl Engine {
         state.push(peer, outgoing);
         self.progress();
         if !self.state.outbox.is_idle(peer) {
-            self.strand();
+            self.state.outbox.strand();
         }
     }
 

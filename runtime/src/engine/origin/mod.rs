@@ -34,16 +34,17 @@ use crate::wire::{CONTROL_LIMIT, Header, Kind, Refusal};
 pub(crate) use accesses::RdmaAccess;
 pub(crate) use fetches::Fetch;
 use fetches::Fetches;
-pub(super) use forms::ShippedForms;
+use forms::ShippedForms;
 
 /// The operations of this rank that are under way.
-#[derive(Default)]
 pub(super) struct Operations {
     /// Dropping an access waits for the network.
     accesses: Vec<RdmaAccess>,
     windows: Numbers<u32, Account>,
     fetches: Fetches,
     tickets: Tickets,
+    /// The forms of their types.
+    pub(super) shipped: ShippedForms,
 }
 
 /// A window to whose targets this rank issues operations.
@@ -56,6 +57,16 @@ struct Account {
 pub(super) type Bytes = (i128, i128);
 
 impl Operations {
+    pub(super) fn new(size: u32) -> Operations {
+        Operations {
+            accesses: Vec::new(),
+            windows: Numbers::default(),
+            fetches: Fetches::default(),
+            tickets: Tickets::default(),
+            shipped: ShippedForms::new(size),
+        }
+    }
+
     pub(super) fn open_window(&mut self, window: u32, group: Group, ledger: Arc<Ledger>) {
         self.windows.insert(window, Account { ledger, group });
     }

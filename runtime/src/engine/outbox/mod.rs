@@ -7,6 +7,8 @@
 mod outgoing;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use longshore_transport::Link;
 use longshore_transport::fault::Chance;
@@ -29,6 +31,9 @@ pub(super) struct Outbox {
     busy: PeerSet,
     /// The adversary, which reorders operations that MPI leaves unordered.
     chance: Option<Chance>,
+    /// Whether a call has left a frame, for which the link had no room. The process reads it
+    /// without the engine's lock.
+    stranded: Arc<AtomicBool>,
 }
 
 /// The queue to one peer.
@@ -73,7 +78,19 @@ impl Outbox {
             closed: PeerSet::new(size),
             busy: PeerSet::new(size),
             chance: None,
+            stranded: Arc::default(),
         }
+    }
+
+    /// Notes that a call has left a frame.
+    #[cold]
+    pub(super) fn strand(&self) {
+        self.stranded.store(true, Ordering::Relaxed);
+    }
+
+    /// The flag that is set once a call has left a frame.
+    pub(super) fn stranded(&self) -> &Arc<AtomicBool> {
+        &self.stranded
     }
 
     /// Lets an adversary reorder operations that MPI leaves unordered.
