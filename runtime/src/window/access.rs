@@ -134,7 +134,7 @@ impl Epochs {
     #[inline(always)]
     pub(super) fn permit(&self, target: &Target) -> Option<Permit<'_>> {
         let fenced = matches!(self.state.get(), EpochState::Fence(_));
-        (fenced || target.access.get() != Access::Closed).then_some(Permit(self))
+        (fenced || target.epochs.access.get() != Access::Closed).then_some(Permit(self))
     }
 
     /// Rules 1 and 2: the permission to operate on a target. Within lock_all the first operation

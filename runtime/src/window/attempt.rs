@@ -169,7 +169,7 @@ fn swap<'a, N: Near<'a>>(parts: &'a Parts, call: &Call<'a>, sides: &Sides<N>) ->
 #[inline(always)]
 pub(super) fn awaits_lock(parts: &Parts, target: &Target) -> bool {
     let is_in_lock_all = matches!(parts.epochs().state(), EpochState::LockAll { .. });
-    is_in_lock_all && target.access.get() == Access::Closed && target.mapping.get().is_some()
+    is_in_lock_all && target.epochs.access.get() == Access::Closed && target.mapping.get().is_some()
 }
 
 /// Another attempt, with the target's lock. An error is left to the full check, which finds it

@@ -30,7 +30,7 @@ pub(super) fn allow<'a>(parts: &'a Parts, target: &Target) -> Result<Permit<'a>>
 pub(super) fn lock_own(parts: &Parts) -> Result<()> {
     let own = parts.peers().own();
     match parts.epochs().state() {
-        EpochState::LockAll { unchecked } if own.access.get() == Access::Closed => {
+        EpochState::LockAll { unchecked } if own.epochs.access.get() == Access::Closed => {
             lock_lazily(parts, own, unchecked)
         }
         _ => Ok(()),
@@ -52,7 +52,7 @@ pub(super) fn lock_lazily(parts: &Parts, target: &Target, unchecked: bool) -> Re
         false => claim(parts, target, Sharing::Shared)?,
     };
     parts.epochs().note_locked(target.rank, matches!(access, Access::Claimed(_)));
-    target.access.set(access);
+    target.epochs.access.set(access);
     Ok(())
 }
 
@@ -128,7 +128,7 @@ fn user(parts: &Parts) -> User {
 
 #[inline]
 fn claimed(parts: &Parts, target: &Target, sharing: Sharing, ticket: u32) -> Access {
-    target.ticket.set(ticket);
+    target.epochs.ticket.set(ticket);
     if parts.process().notes_callers() {
         note_claim(parts, target, sharing, true);
     }
@@ -236,12 +236,12 @@ pub(super) fn release(parts: &Parts, target: &Target) {
     if epochs.has_stored() && peers.is_own(target) {
         epochs.forget_stores();
     }
-    match target.access.replace(Access::Closed) {
+    match target.epochs.access.replace(Access::Closed) {
         Access::Claimed(sharing) => {
             if parts.process().notes_callers() {
                 note_claim(parts, target, sharing, false);
             }
-            let claim = Claim::held(user(parts), sharing, target.ticket.get());
+            let claim = Claim::held(user(parts), sharing, target.epochs.ticket.get());
             peers.control().release(target.rank, claim);
         }
         Access::Granted => start_unlock(parts, target),

@@ -61,13 +61,18 @@ pub(super) struct Target {
     pub mapping: OnceCell<Mapping>,
     /// The attachments of a dynamic window, once this rank has read them.
     pub reading: OnceCell<Reading>,
-    /// Whether the current epoch allows operations on it.
-    pub access: Cell<Access>,
-    /// The ticket of this rank's claim on its lock.
-    pub ticket: Cell<u32>,
-    pub tallies: Tallies,
+    pub epochs: Epochs,
     /// The source lines of operations on it that the engine has.
     pub sites: Sites,
+}
+
+/// The state of this rank's epochs on another one.
+pub(super) struct Epochs {
+    /// Whether the current epoch allows operations.
+    pub access: Cell<Access>,
+    /// The ticket of this rank's claim on the lock.
+    pub ticket: Cell<u32>,
+    pub tallies: Tallies,
 }
 
 /// The posts and completes between this rank and another one, by [`Tally`].
@@ -437,9 +442,11 @@ impl Peers {
                 },
                 mapping: OnceCell::new(),
                 reading: OnceCell::new(),
-                access: Cell::new(Access::Closed),
-                ticket: Cell::new(0),
-                tallies: Tallies::default(),
+                epochs: Epochs {
+                    access: Cell::new(Access::Closed),
+                    ticket: Cell::new(0),
+                    tallies: Tallies::default(),
+                },
                 sites: Sites::default(),
             })
         })

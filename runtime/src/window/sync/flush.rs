@@ -18,7 +18,7 @@ pub(in crate::window) fn is_idle(parts: &Parts, rank: i32) -> bool {
     let Some(target) = parts.peers().known(rank) else { return false };
     let is_open = match parts.epochs().state() {
         EpochState::LockAll { .. } => true,
-        EpochState::Locks(_) => target.access.get() != Access::Closed,
+        EpochState::Locks(_) => target.epochs.access.get() != Access::Closed,
         _ => false,
     };
     is_open && parts.flight().is_empty() && !parts.process().must_poll()
@@ -86,7 +86,7 @@ fn flushed(parts: &Parts, rank: Option<i32>) -> Result<Flushed<'_>> {
         None => return Ok(Flushed::All),
     };
     match epochs.state() {
-        EpochState::Locks(_) if target.access.get() == Access::Closed => {
+        EpochState::Locks(_) if target.epochs.access.get() == Access::Closed => {
             Err(ErrorKind::Epoch(NOT_LOCKED).into())
         }
         _ => Ok(Flushed::Target(target)),

@@ -67,7 +67,7 @@ pub(in crate::window) fn lock(
     assert.allowed("lock", Assert::NOCHECK)?;
     let target = parts.peers().existing(rank)?;
     let locked = epochs.next(Step::Lock)?;
-    if target.access.get() != Access::Closed {
+    if target.epochs.access.get() != Access::Closed {
         return Err(ErrorKind::Epoch(TWICE).into());
     }
     let access = match assert.contains(Assert::NOCHECK) {
@@ -75,7 +75,7 @@ pub(in crate::window) fn lock(
         false => claim(parts, target, lock_type.into())?,
     };
     epochs.enter(locked);
-    target.access.set(access);
+    target.epochs.access.set(access);
     Ok(())
 }
 
@@ -85,7 +85,7 @@ pub(in crate::window) fn unlock(parts: &Parts, rank: i32, caller: Caller) -> Res
     let epochs = parts.epochs();
     let target = parts.peers().existing(rank)?;
     let held = match epochs.state() {
-        EpochState::Locks(_) if target.access.get() == Access::Closed => {
+        EpochState::Locks(_) if target.epochs.access.get() == Access::Closed => {
             return Err(ErrorKind::Epoch(NOT_LOCKED).into());
         }
         EpochState::Locks(held) => held,
@@ -93,7 +93,7 @@ pub(in crate::window) fn unlock(parts: &Parts, rank: i32, caller: Caller) -> Res
     };
     epochs.step(Step::Unlock)?;
     // Releasing a claim is a full barrier.
-    let settled = match target.access.get() {
+    let settled = match target.epochs.access.get() {
         Access::Claimed(_) => await_done(parts, Some(target), Some(caller)),
         _ => settle(parts, Some(target), Some(caller)),
     };

@@ -45,7 +45,7 @@ pub(in crate::window) fn start(parts: &Parts, group: &Group, assert: Assert) -> 
     for &rank in &targets {
         let target = peers.of(rank);
         use_up(target, Tally::Posts);
-        target.access.set(Access::Started);
+        target.epochs.access.set(Access::Started);
     }
     epochs.open(targets);
     Ok(())
@@ -58,7 +58,7 @@ pub(in crate::window) fn complete(parts: &Parts, caller: Caller) -> Result<()> {
     let settled = settle(parts, None, Some(caller));
     for rank in parts.epochs().close() {
         let target = parts.peers().of(rank);
-        target.access.set(Access::Closed);
+        target.epochs.access.set(Access::Closed);
         signal(parts, Tally::Completes, target);
     }
     settled.map_err(|error| error.within(|| state.to_string()))
@@ -184,12 +184,12 @@ fn end_exposure(parts: &Parts) {
 
 /// The number of posts, or completes, of a rank once one more is there than this rank has used up.
 fn next(of: &Target, tally: Tally) -> u32 {
-    counter::next(of.tallies.used[tally as usize].get())
+    counter::next(of.epochs.tallies.used[tally as usize].get())
 }
 
 /// Uses up one more post, or complete, of a rank.
 fn use_up(of: &Target, tally: Tally) {
-    of.tallies.used[tally as usize].set(next(of, tally));
+    of.epochs.tallies.used[tally as usize].set(next(of, tally));
 }
 
 fn all(parts: &Parts, ranks: &[u32], is: impl Fn(&Target) -> bool) -> bool {
@@ -235,7 +235,7 @@ fn await_tallies(parts: &Parts, tally: Tally, ranks: &[u32]) -> Result<()> {
 fn signal(parts: &Parts, tally: Tally, to: &Target) {
     let peers = parts.peers();
     if to.shares_control() || peers.is_own(to) {
-        let signalled = &to.tallies.signalled[tally as usize];
+        let signalled = &to.epochs.tallies.signalled[tally as usize];
         signalled.set(counter::next(signalled.get()));
         return peers.control().signal(tally, to.rank, peers.rank(), signalled.get());
     }
