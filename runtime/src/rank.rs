@@ -19,7 +19,7 @@ use crate::error::{ErrorKind, Result, type_string};
 use crate::job::Hosts;
 use crate::job::{Activity, Environment, Network, Topic};
 use crate::object::{Cacheable, Callbacks, Holder, Keyval};
-use crate::process::{ForkGuard, Process, Setup};
+use crate::process::{Conduct, ForkGuard, Process, Setup};
 use crate::program::{Line, SourceLine};
 use crate::tap::Tapped;
 use crate::types::{ForeignType, OTHER_RANK, Type};
@@ -111,9 +111,7 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
         let segment = Segment::create(1)?.as_rank(0)?;
         let link = Box::new(ShmLink::new(segment.clone())?);
         let mut setup = Setup {
-            adversary,
-            check,
-            ladder,
+            conduct: Conduct { routes: crate::job::routes()?, ladder, adversary, check },
             room,
             whole: true,
             by_length,
@@ -122,26 +120,23 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
         if let Some(architecture) = crate::job::architecture()? {
             setup.architecture = architecture;
         }
-        setup.routes = crate::job::routes()?;
         return Rank::start(setup);
     };
     let duplicate = environment.segment.try_clone();
     let fd = duplicate.map_err(crate::job::Error::Segment)?;
-    let first = environment.first;
+    let first = environment.start.first;
     let segment = Segment::attach(fd, first + environment.rank)?;
     let near = ShmLink::new(segment.clone())?;
     let (hosts, secret) = (environment.hosts.clone(), environment.secret.bytes());
     let link = join(&segment, near, &hosts, environment.network.take(), secret)?;
+    let conduct = Conduct { routes: environment.routes, ladder, adversary, check };
     let mut setup =
-        Setup { whole: true, by_length, room, hosts, ladder, ..Setup::new(segment, link) };
+        Setup { conduct, whole: true, by_length, room, hosts, ..Setup::new(segment, link) };
     if let Some(architecture) = crate::job::architecture()? {
         setup.architecture = architecture;
     }
     setup.world = Some(first..first + environment.size);
-    setup.routes = environment.routes;
     setup.on_death = environment.on_death;
-    setup.adversary = adversary;
-    setup.check = check;
     if let Some(journal) = environment.journal.take() {
         setup.journal = Some(Journal::open(journal)?);
     }
@@ -153,7 +148,7 @@ pub fn init_with(matching: Matching) -> Result<Rank> {
         // hello frames.
         setup.secret = environment.secret.bytes().to_vec().into();
     }
-    let parent = environment.parent.take();
+    let parent = environment.start.parent.take();
     setup.environment = Some(environment);
     let mut rank = Rank::start(setup)?;
     if let Some(port) = parent {

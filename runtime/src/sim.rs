@@ -20,7 +20,7 @@ use shipable::Architecture;
 
 use crate::error::Result;
 use crate::job::{Checking, Hosts, Ladder, OnDeath, Routes};
-use crate::process::Setup;
+use crate::process::{Conduct, Setup};
 use crate::rank::{Matching, Rank};
 
 /// The options of a simulated job.
@@ -101,12 +101,14 @@ impl Options {
         if !self.hosts.is_empty() {
             setup.hosts = Hosts::new(self.hosts.clone());
         }
-        setup.routes = self.routes;
         setup.on_death = self.on_death;
-        setup.adversary = self.adversary;
-        setup.check = self.check;
         setup.by_length = self.matching == Matching::Lengths;
-        setup.ladder = Ladder { fast: self.fast, ..crate::job::ladder().unwrap_or_default() };
+        setup.conduct = Conduct {
+            routes: self.routes,
+            ladder: Ladder { fast: self.fast, ..crate::job::ladder().unwrap_or_default() },
+            adversary: self.adversary,
+            check: self.check,
+        };
         setup
     }
 }

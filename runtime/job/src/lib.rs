@@ -59,15 +59,9 @@ pub struct Environment {
     pub rank: u32,
     /// The number of ranks, above `rank`.
     pub size: u32,
-    /// The number of rank 0 among all ranks of the job: 0, unless a rank had this one started.
+    /// How these ranks were started.
     #[doc(hidden)]
-    pub first: u32,
-    /// The port by which these ranks meet those that had them started.
-    #[doc(hidden)]
-    pub parent: Option<String>,
-    /// The number of the program among those that were started together, if the launcher knows it.
-    #[doc(hidden)]
-    pub program: Option<u32>,
+    pub start: Start,
     /// The segment that all ranks on this host share.
     pub segment: OwnedFd,
     /// The secret by which ranks prove that they belong to the job.
@@ -95,6 +89,18 @@ pub struct Environment {
     launcher: Exchange,
     /// The pipe whose end kills this process.
     _lifeline: Option<OwnedFd>,
+}
+
+/// How the ranks of a program were started.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct Start {
+    /// The number of rank 0 among all ranks of the job: 0, unless a rank had this one started.
+    pub first: u32,
+    /// The port by which these ranks meet those that had them started.
+    pub parent: Option<String>,
+    /// The number of the program among those that were started together, if the launcher knows it.
+    pub program: Option<u32>,
 }
 
 /// The routes that operations may take.
@@ -307,12 +313,12 @@ impl Environment {
             Some(_) => launcher.join().map_err(Error::Launcher)?,
             None => None,
         };
-        let (mut first, mut parent) = (0, None);
+        let mut start = Start::default();
         if text(env::LAUNCHER).is_some() {
-            first = optional(env::FIRST, "the number of the first rank")?.unwrap_or_default();
-            parent = text(env::PARENT);
+            start.first = optional(env::FIRST, "the number of the first rank")?.unwrap_or_default();
+            start.parent = text(env::PARENT);
         }
-        let program = launcher.program().map_err(Error::Launcher)?;
+        start.program = launcher.program().map_err(Error::Launcher)?;
         let mut journal = None;
         let (segment, secret, hosts, lifeline) = match joined {
             Some(pmi::Joined { segment, lifeline, secret, journal: left }) => {
@@ -348,9 +354,7 @@ impl Environment {
             network,
             rank,
             size,
-            first,
-            parent,
-            program,
+            start,
             segment,
             secret,
             routes,

@@ -35,7 +35,7 @@ use mailbox::Mailboxes;
 use ports::Ports;
 pub(crate) use schedules::Schedule;
 use schedules::Schedules;
-pub(crate) use setup::Setup;
+pub(crate) use setup::{Conduct, Setup};
 use threads::Threads;
 use windows::Windows;
 

@@ -106,7 +106,7 @@ impl Process {
 
     /// The number of this rank's program among those that were started together.
     pub(crate) fn program_number(&self) -> Option<u32> {
-        self.environment().as_ref().and_then(|environment| environment.program)
+        self.environment().as_ref().and_then(|environment| environment.start.program)
     }
 
     /// Asks the launcher for something.

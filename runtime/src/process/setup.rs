@@ -42,14 +42,9 @@ pub(crate) struct Setup {
     pub by_length: bool,
     /// Bytes of short messages that the rank holds for each sender before they are received.
     pub room: u64,
-    pub routes: Routes,
-    pub ladder: Ladder,
+    pub conduct: Conduct,
     /// The effect of a rank's death on the others.
     pub on_death: OnDeath,
-    /// The seed of an adversary that makes every choice left to timing. Implies messages.
-    pub adversary: Option<u64>,
-    /// Whether uses of windows are checked. Implies messages.
-    pub check: Checking,
     pub secret: Zeroizing<Vec<u8>>,
     pub environment: Option<Environment>,
     /// Whether the process contains only this rank, so that it ends with the rank.
@@ -63,6 +58,17 @@ pub(crate) struct Setup {
     pub journal: Option<Journal>,
 }
 
+/// By which ways a rank carries out operations.
+#[derive(Default)]
+pub(crate) struct Conduct {
+    pub routes: Routes,
+    pub ladder: Ladder,
+    /// The seed of an adversary that makes every choice left to timing. Implies messages.
+    pub adversary: Option<u64>,
+    /// Whether uses of windows are checked. Implies messages.
+    pub check: Checking,
+}
+
 impl Setup {
     pub(crate) fn new(segment: Segment, link: Box<dyn Link>) -> Setup {
         Setup {
@@ -73,11 +79,8 @@ impl Setup {
             architecture: Architecture::NATIVE,
             by_length: false,
             room: ROOM,
-            routes: Routes::Best,
-            ladder: Ladder::default(),
+            conduct: Conduct::default(),
             on_death: OnDeath::End,
-            adversary: None,
-            check: Checking::Off,
             secret: Zeroizing::default(),
             environment: None,
             whole: false,
@@ -98,11 +101,8 @@ impl Setup {
             architecture,
             by_length,
             room,
-            routes,
-            ladder,
+            conduct: Conduct { routes, ladder, adversary, check },
             on_death,
-            adversary,
-            check,
             secret,
             environment,
             whole,
