@@ -62,7 +62,19 @@ use crate::memory::Span;
 pub(super) const MOST: u32 = u32::BITS;
 
 /// Bytes of the longest string for one of few ranks.
-const STRING: usize = (16 << 10) + 64;
+pub(super) const LONGEST: usize = (16 << 10) + 64;
+
+/// Bytes of the longest string for one of few ranks, on a board of which a program may have many.
+pub(super) fn longest_of_many(size: i32) -> usize {
+    const ALL: usize = 32 << 10;
+    let (size, strings) = (size.max(1) as usize, size.clamp(1, 8) as usize);
+    (ALL / (2 * size * strings)).clamp(512, 4096).next_multiple_of(LINE)
+}
+
+/// Whether so many ranks have a board, if they are on one host.
+pub(super) fn has_board(size: u32) -> bool {
+    (2..=MOST).contains(&size)
+}
 
 /// Bytes of a string beside its data, and the end of a string for one rank.
 pub(super) const BESIDE: usize = 32;
@@ -105,6 +117,8 @@ pub(super) struct Board {
     group: Group,
     rank: u32,
     size: u32,
+    /// Bytes of the longest string for all ranks.
+    room: usize,
     /// The call and the name of the last exchange.
     last: (AtomicU32, AtomicU32),
     /// The slot of this rank that it uses next.
@@ -147,21 +161,22 @@ pub(super) struct Exchange {
 }
 
 impl Board {
-    /// The size in bytes of the memory for `size` ranks. It must be zeroed.
-    pub(super) fn bytes(size: u32) -> u64 {
-        (stride(size) * size as usize + LINE) as u64
+    /// The size in bytes of the memory for `size` ranks and strings of `longest` bytes for one of
+    /// few. It must be zeroed.
+    pub(super) fn bytes(size: u32, longest: usize) -> u64 {
+        (stride(room(size, longest)) * size as usize + LINE) as u64
     }
 
-    /// The board of a group whose memory is at `place` of the segment, for rank `rank`. `None` if
-    /// the memory is too small.
+    /// The board of a group whose memory is at `place` of the segment, for rank `rank` and strings
+    /// of `longest` bytes. `None` if the memory is too small.
     pub(super) fn new(
         segment: &Segment,
         place: Place,
         group: &Group,
-        rank: u32,
+        (rank, longest): (u32, usize),
     ) -> Result<Option<Board>, SegmentError> {
         let size = group.size() as u32;
-        if place.len < Self::bytes(size) || size > MOST {
+        if place.len < Self::bytes(size, longest) || size > MOST {
             return Ok(None);
         }
         let (memory, segment, group) = (segment.map(place)?, segment.clone(), group.clone());
@@ -177,6 +192,7 @@ impl Board {
             group,
             rank,
             size,
+            room: room(size, longest),
             last,
             next,
             own,
@@ -332,7 +348,7 @@ impl Board {
 
     /// Bytes of data in the longest string for one rank, if those for all ranks are as long.
     pub(super) fn longest_part(&self) -> usize {
-        room(self.size) / self.size as usize - BESIDE
+        self.room / self.size as usize - BESIDE
     }
 
     /// Bytes of the longest block that the ranks of a call post, if they can offer longer ones.
@@ -345,7 +361,7 @@ impl Board {
 
     /// Whether a slot has room for a string of so many bytes.
     pub(super) fn has_room(&self, len: usize) -> bool {
-        len <= room(self.size)
+        len <= self.room
     }
 
     /// Writes this rank's string of an exchange, in pieces, to its next slot, which is free. `None`
@@ -371,7 +387,7 @@ impl Board {
         self.posts.store(posts, Ordering::Relaxed);
         self.write(slot + POSTS, posts);
         self.write_call(slot + CALL, call);
-        let before = slot + DATA + room(self.size);
+        let before = slot + DATA + self.room;
         self.write(before, self.before.0.load(Ordering::Relaxed));
         self.write_call(before + 4, self.before.1.load(Ordering::Relaxed));
         self.before.0.store(exchange.number, Ordering::Relaxed);
@@ -467,7 +483,7 @@ impl Board {
         }
         each.store(posts.wrapping_sub(all), Ordering::Relaxed);
         // A rank that has made fewer has left out a call, and others have found that.
-        let before = slot.at + DATA + room(self.size);
+        let before = slot.at + DATA + self.room;
         let code = Call::code_of(self.read_call(before + 4));
         let call = (self.group.process(slot.rank), self.read(before) as i32, code);
         (more <= u32::MAX / 2).then_some(call)
@@ -518,7 +534,7 @@ impl Board {
     /// The length of a string that a rank has posted; `None` if it doesn't go by the board.
     pub(super) fn length(&self, slot: Slot) -> Option<usize> {
         let length = self.read(slot.at + LENGTH);
-        (length != LONG).then_some((length as usize).min(room(self.size)))
+        (length != LONG).then_some((length as usize).min(self.room))
     }
 
     /// Some bytes of a string that a rank has posted. `None` if they aren't inside of it.
@@ -571,7 +587,7 @@ impl Board {
     /// Leaves for good, outside of any exchange. Returns true to the last of all ranks, which may
     /// free the memory.
     pub(super) fn leave(&self) -> bool {
-        counter::leave(self.word(stride(self.size) * self.size as usize), self.size)
+        counter::leave(self.word(stride(self.room) * self.size as usize), self.size)
     }
 
     /// Publishes the rank for which this one waits, for the watchdog.
@@ -589,11 +605,11 @@ impl Board {
     }
 
     fn slot(&self, rank: u32, which: usize) -> usize {
-        stride(self.size) * rank as usize + slot_bytes(self.size) * which
+        stride(self.room) * rank as usize + slot_bytes(self.room) * which
     }
 
     fn done_of(&self, rank: u32) -> usize {
-        stride(self.size) * rank as usize + 2 * slot_bytes(self.size)
+        stride(self.room) * rank as usize + 2 * slot_bytes(self.room)
     }
 
     /// The name of the exchange in which a slot's rank has posted there last.
@@ -667,16 +683,16 @@ fn lock(other: &Mutex<Option<OtherCall>>) -> MutexGuard<'_, Option<OtherCall>> {
 }
 
 /// Bytes of the longest string: one for each rank, of as many as eight.
-fn room(size: u32) -> usize {
-    STRING * size.min(8) as usize
+fn room(size: u32, longest: usize) -> usize {
+    longest * size.min(8) as usize
 }
 
-fn slot_bytes(size: u32) -> usize {
-    (DATA + room(size) + BEFORE).next_multiple_of(LINE)
+fn slot_bytes(room: usize) -> usize {
+    (DATA + room + BEFORE).next_multiple_of(LINE)
 }
 
-fn stride(size: u32) -> usize {
-    2 * slot_bytes(size) + LINE
+fn stride(room: usize) -> usize {
+    2 * slot_bytes(room) + LINE
 }
 
 #[cfg(test)]
@@ -686,11 +702,11 @@ mod tests {
     /// The boards of two ranks, in one memory.
     fn pair() -> [Board; 2] {
         let segment = Segment::create(2).unwrap();
-        let place = segment.as_rank(0).unwrap().allocate(Board::bytes(2)).unwrap();
+        let place = segment.as_rank(0).unwrap().allocate(Board::bytes(2, LONGEST)).unwrap();
         [0, 1].map(|rank| {
             let segment = segment.as_rank(rank).unwrap();
             let group = Group::of_world(0..2, rank);
-            Board::new(&segment, place, &group, rank).unwrap().unwrap()
+            Board::new(&segment, place, &group, (rank, LONGEST)).unwrap().unwrap()
         })
     }
 
@@ -835,7 +851,9 @@ mod tests {
         let slot = boards[1].find(0, wanted, false).unwrap();
         boards[1].write(slot.at + LENGTH, LONG - 1);
         let longest = boards[1].length(slot).unwrap();
-        assert!(longest <= room(2) && boards[1].take(slot, 0..longest + 1).unwrap().is_none());
+        assert!(
+            longest <= boards[1].room && boards[1].take(slot, 0..longest + 1).unwrap().is_none()
+        );
         assert!(boards[1].take(slot, 5..longest).unwrap().is_some());
     }
 }

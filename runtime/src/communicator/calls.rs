@@ -120,6 +120,11 @@ impl Call {
         Call { op, ..self }
     }
 
+    /// Whether the ranks of the call exchange data with their neighbours only.
+    pub(super) fn is_of_neighbors(&self) -> bool {
+        self.name == const { Call::new("neighbor_alltoallw").name }
+    }
+
     pub(super) fn root(&self) -> Option<i32> {
         self.root
     }
@@ -191,6 +196,8 @@ impl fmt::Display for Call {
 pub(crate) struct Ongoing {
     pub(super) channel: Channel,
     pub(super) number: i32,
+    /// The number by which the call is known on its board.
+    pub(super) turn: i32,
     pub(super) call: Call,
 }
 
@@ -278,7 +285,7 @@ impl Communicator {
     #[inline]
     pub(crate) fn begin(&self, call: Call) -> Ongoing {
         let number = self.calls().begin(call);
-        Ongoing { channel: Channel::Calls, number, call }
+        Ongoing { channel: Channel::Calls, number, turn: number, call }
     }
 
     /// The tag of the next announcement.
@@ -314,53 +321,12 @@ impl Communicator {
     /// The collective call under way.
     pub(super) fn current_call(&self) -> Ongoing {
         let (number, call) = self.calls().current();
-        Ongoing { channel: Channel::Calls, number, call }
+        Ongoing { channel: Channel::Calls, number, turn: number, call }
     }
 
-    /// Begins a collective call with a request. It is counted apart from those that wait: calls of
-    /// one kind don't match those of the other (MPI-5.0 section 6.12).
-    pub(super) fn begin_started(&self, call: Call) -> Ongoing {
-        let channel = Channel::Started;
-        let number = self.reserved.unwrap_or_else(|| self.calls().next_started());
-        Ongoing { channel, number, call }
-    }
-
-    /// A reference to the communicator whose calls with requests all take one place in the order
-    /// of such calls: the next one. So ranks may start them in any order, relative to other calls
-    /// (MPI-5.0 section 6.13, persistent collective calls). Collective, as a call with a request.
-    ///
-    /// Each of these calls has to be complete before the next one is started, and all ranks make
-    /// the same ones. The reference is [kept](Communicator::keep) when the communicator is freed.
-    ///
-    /// ```
-    /// # let rank = longshore::init()?;
-    /// use longshore::Op;
-    ///
-    /// let world = rank.world();
-    /// let (sums, maxima) = (world.reserve(), world.reserve());
-    /// for round in 0..2 {
-    ///     // The ranks start the two calls in different orders.
-    ///     let (first, second) = match world.rank() % 2 {
-    ///         0 => ((&sums, Op::Sum), (&maxima, Op::Max)),
-    ///         _ => ((&maxima, Op::Max), (&sums, Op::Sum)),
-    ///     };
-    ///     let start = |(of, op): (&longshore::Communicator, Op)| {
-    ///         of.iallreduce(vec![world.rank() + round], vec![0], op)
-    ///     };
-    ///     let started = [start(first)?, start(second)?];
-    ///     for collective in started {
-    ///         collective.wait()?;
-    ///     }
-    /// }
-    /// # rank.finalize()?;
-    /// # Ok::<(), longshore::Error>(())
-    /// ```
-    #[doc(alias = "MPI_Start")]
-    #[doc(alias = "MPI_Bcast_init")]
-    #[doc(alias = "MPI_Allreduce_init")]
-    pub fn reserve(&self) -> Communicator {
-        let number = self.calls().next_started();
-        Communicator { reserved: Some(number), ..self.keep() }
+    /// The number of the next call with a request.
+    pub(super) fn next_started(&self) -> i32 {
+        self.calls().next_started()
     }
 
     /// Ends a collective call: its outcome, unless messages or posts of earlier calls have been
@@ -388,12 +354,26 @@ impl Communicator {
     }
 
     /// The error for a message of another call than this rank's, by its sender, number and code.
-    pub(super) fn mismatch(&self, (peer, number, code): OtherCall) -> Error {
+    pub(super) fn mismatch(&self, other: OtherCall) -> Error {
+        Self::mismatch_with(other, self.calls().describe(other.1))
+    }
+
+    /// The error for a message or a post of another call than this one, by its sender, number and
+    /// code. Calls with requests aren't remembered.
+    pub(super) fn mismatch_in(&self, at: Ongoing, other: OtherCall) -> Error {
+        match at.channel {
+            Channel::Started => {
+                Self::mismatch_with(other, format!("{} (call {})", at.call, at.turn))
+            }
+            _ => self.mismatch(other),
+        }
+    }
+
+    fn mismatch_with((peer, number, code): OtherCall, ours: String) -> Error {
         let theirs = match Call::of_code(code) {
             Some(call) => format!("{call} (call {number})"),
             None => format!("a call of another version (call {number})"),
         };
-        let ours = self.calls().describe(number);
         ErrorKind::Mismatch { peer, theirs, ours }.into()
     }
 }

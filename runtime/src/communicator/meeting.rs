@@ -31,33 +31,40 @@ impl Communicator {
         }
         let size = self.group().size() as u32;
         let is_on_one = || self.group().is_on_one(self.process().hosts());
-        let board = match (2..=board::MOST).contains(&size) && is_on_one() {
-            true => self.make_board()?,
+        let board = match board::has_board(size) && is_on_one() {
+            true => {
+                // Not in the name of the call: the ranks may make different ones.
+                let (context, rank) = (self.context(Channel::Board), self.rank() as u32);
+                let all = Participants::new(self.process(), self.group(), rank, context, 0);
+                finish(pin!(self.make_board(all, board::LONGEST)))?
+            }
             false => None,
         };
         Ok(shared.board.get_or_init(|| board).as_ref())
     }
 
-    fn make_board(&self) -> Result<Option<Board>> {
+    /// Makes a board for strings of so many bytes, by messages of its own.
+    pub(super) async fn make_board(
+        &self,
+        participants: Participants<'_>,
+        longest: usize,
+    ) -> Result<Option<Board>> {
         let (process, group, rank) = (self.process(), self.group(), self.rank() as u32);
-        // Not in the name of the call: the ranks may make different ones.
-        let context = self.context(Channel::Board);
-        let participants = Participants::new(process, group, rank, context, 0);
         let (mut mine, mut place) = (Bytes::default(), None);
         if rank == 0 {
             // Without memory for a board, the ranks go on by messages.
-            place = process.segment().allocate(Board::bytes(group.size() as u32)).ok();
+            place = process.segment().allocate(Board::bytes(group.size() as u32, longest)).ok();
             let told = place.map_or([0, 0], |place| [place.offset, place.len]);
             mine = Bytes::copy_of(told.map(u64::to_le_bytes).as_flattened())?;
         }
-        let told = finish(pin!(participants.broadcast(mine)))?;
+        let told = participants.broadcast(mine).await?;
         let unnamed = || protocol(group.process(0), "it named no place for a board");
         let (offset, len) = told.split_first_chunk().ok_or_else(unnamed)?;
         let len = len.first_chunk().ok_or_else(unnamed)?;
         let told = Range { offset: u64::from_le_bytes(*offset), len: u64::from_le_bytes(*len) };
-        let board = Board::new(process.segment(), told, group, rank).ok().flatten();
+        let board = Board::new(process.segment(), told, group, (rank, longest)).ok().flatten();
         let has_board = Bytes::copy_of(&[board.is_some().into()])?;
-        let have = finish(pin!(participants.allgather(has_board)))?;
+        let have = participants.allgather(has_board).await?;
         if have.iter().all(|has| has[..] == [1]) {
             return Ok(board);
         }
@@ -128,9 +135,10 @@ impl Communicator {
         }
         match self.shared.board.get() {
             Some(Some(board)) if board.leave() => {
-                Ok(self.process().segment().free(board.place())?)
+                self.process().segment().free(board.place())?;
             }
-            _ => Ok(()),
+            _ => {}
         }
+        Ok(())
     }
 }

@@ -28,6 +28,7 @@ mod reduction;
 mod shapes;
 mod short;
 mod slices;
+mod turns;
 mod varying;
 
 use std::panic::Location;
@@ -62,6 +63,7 @@ use participants::finish;
 pub(crate) use participants::told;
 use partitioned::PartNumbers;
 pub use partitioned::Partitioned;
+use turns::{Reserved, Turns};
 
 pub use crate::special::{ANY_SOURCE, ANY_TAG, ROOT};
 
@@ -90,9 +92,9 @@ pub use crate::special::{ANY_SOURCE, ANY_TAG, ROOT};
 /// ```
 pub struct Communicator {
     shared: Arc<Shared>,
-    /// The number of its calls with requests, if they all have the same; see
+    /// The place of its calls with requests, if they all have the same; see
     /// [`reserve`](Communicator::reserve).
-    reserved: Option<i32>,
+    reserved: Option<Arc<Reserved>>,
     /// Whether the communicator's free leaves this reference usable; see
     /// [`keep`](Communicator::keep).
     is_kept: bool,
@@ -117,6 +119,8 @@ struct Shared {
     meeting: OnceLock<Meeting>,
     /// The board of the ranks, if they have one; made at its first use.
     board: OnceLock<Option<Board>>,
+    /// The calls with requests, and their board.
+    turns: Turns,
     /// The representation of packed buffers, if that isn't this process's; determined at its first
     /// use.
     packed: OnceLock<Option<Architecture>>,
@@ -187,6 +191,7 @@ impl Communicator {
             inter,
             meeting,
             board: OnceLock::new(),
+            turns: Turns::default(),
             likeness: OnceLock::new(),
             packed,
             card,

@@ -125,13 +125,14 @@ impl Communicator {
             if let Some(root) = call.root() {
                 self.check_root(root)?;
             }
-            let (steps, give_back, sample) = make(self.share(), at)?;
+            let (steps, give_back, sample) = make(self.share_place(), at)?;
             let schedule = match self.process().checks() {
                 true => {
                     let mine = self.started_announcement((name, call), sample, caller);
-                    self.process().schedule(self.share().compared(at, mine, steps))
+                    let compared = self.share_place().compared(at, mine, steps);
+                    self.process().schedule(self.in_turn(at, compared))
                 }
-                false => self.process().schedule(steps),
+                false => self.process().schedule(self.in_turn(at, steps)),
             };
             let (communicator, give_back) = (self.share(), Box::new(give_back));
             Ok(Collective { communicator, call: name, schedule, give_back })

@@ -38,6 +38,8 @@ pub(super) struct Participants<'a> {
     root: u32,
     context: u32,
     tag: i32,
+    /// The number of the call on the board.
+    turn: i32,
     /// The window whose ranks they are, if they exchange in its name.
     window: Option<u32>,
     /// The collective call of which they exchange messages: the communicator, and the call.
@@ -116,14 +118,27 @@ impl<'a> Participants<'a> {
         context: u32,
         tag: i32,
     ) -> Participants<'a> {
-        let (root, window, call, waits, may_post) = (0, None, None, true, false);
-        Participants { process, group, rank, root, context, tag, window, call, waits, may_post }
+        Participants {
+            process,
+            group,
+            rank,
+            root: 0,
+            context,
+            tag,
+            turn: tag,
+            window: None,
+            call: None,
+            waits: true,
+            may_post: false,
+        }
     }
 
     /// The board of the ranks, if they have one and may use it.
     pub(super) fn board(&self) -> Result<Option<&'a Board>> {
         match self.call.filter(|_| self.may_post) {
-            Some((communicator, _)) => communicator.board(),
+            Some((communicator, _)) if self.waits => communicator.board(),
+            // Made in the first turn.
+            Some((communicator, _)) => Ok(communicator.turns().board()),
             None => Ok(None),
         }
     }
@@ -133,11 +148,13 @@ impl<'a> Participants<'a> {
         let Some(((communicator, call), board)) = self.call.zip(self.board()?) else {
             return Ok(None);
         };
-        Posts::begin(
-            communicator,
-            board,
-            Ongoing { channel: Channel::Calls, number: self.tag, call },
-        )
+        Posts::begin(communicator, board, self.ongoing(call))
+    }
+
+    /// The call of which they exchange messages.
+    fn ongoing(&self, call: Call) -> Ongoing {
+        let channel = if self.waits { Channel::Calls } else { Channel::Started };
+        Ongoing { channel, number: self.tag, turn: self.turn, call }
     }
 
     /// The byte strings of all ranks, by rank (Bruck's algorithm).
@@ -147,7 +164,7 @@ impl<'a> Participants<'a> {
     ///    rank `held` after it.
     pub(super) async fn allgather(&self, mine: Bytes) -> Result<Vec<Bytes>> {
         if let Some(posts) = self.posts()? {
-            if let Some(all) = posts.all(&mine)? {
+            if let Some(all) = posts.all(&mine).await? {
                 return Ok(all);
             }
         }
@@ -197,7 +214,7 @@ impl<'a> Participants<'a> {
         Participants { may_post: false, ..self }
     }
 
-    /// The same ranks, whose steps return where they would wait.
+    /// The same ranks, whose exchanges return where they would wait.
     pub(super) fn returning(self) -> Participants<'a> {
         Participants { waits: false, ..self }
     }
@@ -241,7 +258,7 @@ impl<'a> Participants<'a> {
     /// Returns the root's bytes at all ranks, by a binomial tree.
     pub(super) async fn broadcast(&self, mine: Bytes) -> Result<Arc<Bytes>> {
         if let Some(posts) = self.posts()? {
-            if let Some(found) = posts.of_root(self.root, &mine)? {
+            if let Some(found) = posts.of_root(self.root, &mine).await? {
                 return Ok(Arc::new(if self.position() == 0 { mine } else { found }));
             }
         }
@@ -316,7 +333,7 @@ impl<'a> Participants<'a> {
     /// Returns this rank's string of `parts`, which the root passes by rank.
     pub(super) async fn scatter(&self, mut parts: Vec<Bytes>) -> Result<Bytes> {
         if let Some(posts) = self.posts()? {
-            if let Some(part) = posts.dealt(self.root, &mut parts)? {
+            if let Some(part) = posts.dealt(self.root, &mut parts).await? {
                 return Ok(part);
             }
         }
@@ -346,7 +363,7 @@ impl<'a> Participants<'a> {
     /// 3. At the end, part j is from the rank j before this one.
     pub(super) async fn alltoall(&self, mut parts: Vec<Bytes>) -> Result<Vec<Bytes>> {
         if let Some(posts) = self.posts()? {
-            if let Some(all) = posts.dealt_by_all(&mut parts)? {
+            if let Some(all) = posts.dealt_by_all(&mut parts).await? {
                 return Ok(all);
             }
         }
@@ -418,12 +435,12 @@ impl<'a> Participants<'a> {
         posts: &Posts<'_>,
         mine: Bytes,
     ) -> Result<std::result::Result<Option<Vec<Bytes>>, Bytes>> {
-        let way = posts.for_some(&mine)?;
+        let way = posts.for_some(&mine).await?;
         if matches!(way, Way::Messages) {
             return Ok(Err(mine));
         }
         if self.rank == self.root {
-            let mut strings = posts.of_others()?;
+            let mut strings = posts.of_others().await?;
             strings[self.rank as usize] = Some(mine);
             return Ok(Ok(Some(self.or_sent(strings).await?)));
         }
@@ -436,7 +453,7 @@ impl<'a> Participants<'a> {
 
     /// The strings of all lower ranks, by rank; `None` if those of all ranks go by messages.
     async fn lower(&self, posts: &Posts<'_>, mine: &[u8]) -> Result<Option<Vec<Bytes>>> {
-        match posts.for_some(mine)? {
+        match posts.for_some(mine).await? {
             Way::Messages => return Ok(None),
             Way::Direct => {
                 let mine = Arc::new(Bytes::copy_of(mine)?);
@@ -445,7 +462,7 @@ impl<'a> Participants<'a> {
             }
             Way::Board => {}
         }
-        self.or_sent(posts.of_lower()?).await.map(Some)
+        self.or_sent(posts.of_lower().await?).await.map(Some)
     }
 
     /// The strings of the first ranks, of which those that don't go by the board are received.
@@ -556,7 +573,8 @@ impl<'a> Participants<'a> {
         let Delivery { status, signature, bytes, .. } = received?;
         match self.call {
             Some((communicator, call)) if signature != call.code() => {
-                Err(communicator.mismatch((status.source as u32, status.tag, signature)))
+                let other = (status.source as u32, status.tag, signature);
+                Err(communicator.mismatch_in(self.ongoing(call), other))
             }
             _ => Ok(bytes.map(|bytes| *bytes).unwrap_or_default()),
         }
@@ -639,8 +657,7 @@ impl Communicator {
     /// intercommunicator are both groups together.
     pub(super) fn participants(&self, at: Ongoing) -> Participants<'_> {
         let (all, rank) = self.everyone();
-        let may_post = at.channel == Channel::Calls && !self.is_inter();
-        Participants { may_post, ..self.among(at, all, rank) }
+        Participants { may_post: !self.is_inter(), ..self.among(at, all, rank) }
     }
 
     /// Some of the ranks of a collective call, of which this one is rank `rank`.
@@ -654,7 +671,8 @@ impl Communicator {
         let some = Participants::new(self.process(), group, rank, context, at.number);
         // The ranks of two groups give different roots.
         let call = if self.is_inter() { at.call.without_root() } else { at.call };
-        Participants { call: Some((self, call)), waits: at.channel == Channel::Calls, ..some }
+        let (call, waits) = (Some((self, call)), at.channel == Channel::Calls);
+        Participants { call, waits, turn: at.turn, ..some }
     }
 
     /// All ranks of this communicator, for the next announcement of a call. If it is in the name of

@@ -5,10 +5,13 @@
 //! nothing. They agree on that, since the board depends on the communicator only. A string for
 //! which the board has no room goes by message: a rank that would read it finds that there.
 //!
-//! The exchanges wait, so calls with requests don't use them.
+//! The steps of a call with a request return where others wait, and use a board in their turn (see
+//! [turns](super::turns)).
 
+use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
 use longshore_transport::Offer;
 use smallvec::SmallVec;
@@ -19,6 +22,7 @@ use super::calls::Ongoing;
 use super::places::{PLACED, announced, announcement, place, placed};
 use super::shapes::{HEAD, Shape};
 use crate::bytes::Bytes;
+use crate::engine::{Channel, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Side, Span};
 
@@ -125,8 +129,8 @@ impl<'a> Posts<'a> {
         if !board.claim() {
             return Err(CLAIMED.into());
         }
-        let open = board.resume(at.number);
-        let Some(exchange) = open.or_else(|| board.begin(at.number)) else {
+        let open = board.resume(at.turn);
+        let Some(exchange) = open.or_else(|| board.begin(at.turn)) else {
             board.release();
             return Ok(None);
         };
@@ -154,11 +158,12 @@ impl<'a> Posts<'a> {
     }
 
     /// Posts a string for each rank, as [`post`](Posts::post) does.
-    fn post_parts(&self, parts: &[Bytes]) -> Result<bool> {
+    async fn post_parts(&self, parts: &[Bytes]) -> Result<bool> {
         let ends = Ends::of(parts.iter().map(|part| part.len()));
         let ends = [Piece::Bytes(ends.bytes())];
         let parts = parts.iter().map(|part| Piece::Bytes(part));
-        self.post(&ends.into_iter().chain(parts).collect::<SmallVec<[_; 9]>>())
+        let pieces = ends.into_iter().chain(parts).collect::<SmallVec<[_; 9]>>();
+        self.post_in_steps(&pieces).await
     }
 
     /// Counts the posts of the exchange.
@@ -171,15 +176,27 @@ impl<'a> Posts<'a> {
     /// Posts the string of this rank, in pieces. Returns false if the board has no room for it, and
     /// then says so there.
     fn post(&self, pieces: &[Piece<'_>]) -> Result<bool> {
-        let has_room = self.board.has_room(pieces.iter().map(Piece::len).sum());
-        if self.is_resumed {
-            return Ok(has_room);
-        }
-        if self.board.is_free(false).is_err() {
+        if !self.is_resumed && self.board.is_free(false).is_err() {
             self.wait(|arming| self.board.is_free(arming), |_| None)?;
         }
-        self.board.post(self.exchange, self.at.call.word(), has_room.then_some(pieces));
-        Ok(has_room)
+        Ok(self.write(pieces))
+    }
+
+    /// Posts a string, as [`post`](Posts::post) does, in the steps of a call.
+    async fn post_in_steps(&self, pieces: &[Piece<'_>]) -> Result<bool> {
+        if !self.is_resumed && self.board.is_free(false).is_err() {
+            self.wait_in_steps(|arming| self.board.is_free(arming), |_| None).await?;
+        }
+        Ok(self.write(pieces))
+    }
+
+    /// Writes the string of this rank to its slot, which is free.
+    fn write(&self, pieces: &[Piece<'_>]) -> bool {
+        let has_room = self.board.has_room(pieces.iter().map(Piece::len).sum());
+        if !self.is_resumed {
+            self.board.post(self.exchange, self.at.call.word(), has_room.then_some(pieces));
+        }
+        has_room
     }
 
     /// Waits until these ranks have posted; this rank isn't waited for. Returns whether the strings
@@ -188,9 +205,21 @@ impl<'a> Posts<'a> {
     /// # Errors
     /// RMA_SYNC if one of them made another call.
     fn await_all(&self, ranks: Range<u32>) -> Result<bool> {
-        let own = self.board.rank();
-        let mut next = ranks.start;
-        let poll = |arming| {
+        self.wait(self.finder(ranks.clone()), |rank| self.passed(rank))?;
+        self.check_calls(ranks)
+    }
+
+    /// Waits until these ranks have posted, as [`await_all`](Posts::await_all) does, in the steps
+    /// of a call.
+    async fn await_in_steps(&self, ranks: Range<u32>) -> Result<bool> {
+        self.wait_in_steps(self.finder(ranks.clone()), |rank| self.passed(rank)).await?;
+        self.check_calls(ranks)
+    }
+
+    /// Looks for the posts of these ranks, until it returns none that it misses.
+    fn finder(&self, ranks: Range<u32>) -> impl FnMut(bool) -> Result<(), u32> {
+        let (own, mut next) = (self.board.rank(), ranks.start);
+        move |arming| {
             while next < ranks.end {
                 if next != own && self.board.find(next, self.exchange, arming).is_none() {
                     return Err(next);
@@ -198,12 +227,20 @@ impl<'a> Posts<'a> {
                 next += 1;
             }
             Ok(())
-        };
+        }
+    }
+
+    /// The slot of a rank that has left out this exchange.
+    fn passed(&self, rank: u32) -> Option<Slot> {
         // What a rank posted before a later post is visible with that post's name.
-        let is_missing = |rank| self.board.find(rank, self.exchange, false).is_none();
-        let later = |rank| self.board.find_later(rank, self.exchange);
-        self.wait(poll, |rank| later(rank).filter(|_| is_missing(rank)))?;
-        let mut are_there = true;
+        let later = self.board.find_later(rank, self.exchange)?;
+        self.board.find(rank, self.exchange, false).is_none().then_some(later)
+    }
+
+    /// Checks the posts of these ranks. Returns whether the strings of all of them are on the
+    /// board.
+    fn check_calls(&self, ranks: Range<u32>) -> Result<bool> {
+        let (own, mut are_there) = (self.board.rank(), true);
         for rank in ranks.filter(|rank| *rank != own) {
             self.check_call(self.board.found(rank))?;
             are_there &= self.is_there(rank);
@@ -214,17 +251,24 @@ impl<'a> Posts<'a> {
     /// Waits for all other ranks, of which each waits for all others if its string is on the board,
     /// as [`await_all`](Posts::await_all) does.
     fn meet(&self) -> Result<bool> {
-        let are_there = self.await_all(self.ranks())?;
+        self.await_all(self.ranks()).inspect(|are_there| self.note_met(*are_there))
+    }
+
+    /// Waits for all other ranks, as [`meet`](Posts::meet) does, in the steps of a call.
+    async fn meet_in_steps(&self) -> Result<bool> {
+        self.await_in_steps(self.ranks()).await.inspect(|are_there| self.note_met(*are_there))
+    }
+
+    fn note_met(&self, are_there: bool) {
         // A rank whose string isn't there may read none.
         self.has_met.store(are_there, Ordering::Relaxed);
-        Ok(are_there)
     }
 
     /// Refuses the post of a rank that made another call. If it has made another one before, this
     /// call goes on, and fails when it ends.
     fn check_call(&self, slot: Slot) -> Result<()> {
-        if !self.board.is_in_call(slot, self.at.number, self.at.call.word()) {
-            return Err(self.communicator.mismatch(self.board.call(slot)));
+        if !self.board.is_in_call(slot, self.at.turn, self.at.call.word()) {
+            return Err(self.mismatch(slot));
         }
         self.board.check_posts(slot);
         Ok(())
@@ -275,6 +319,44 @@ impl<'a> Posts<'a> {
         ErrorKind::Protocol { peer, what }.into()
     }
 
+    /// The error for a post of another call than this rank's.
+    fn mismatch(&self, slot: Slot) -> Error {
+        self.communicator.mismatch_in(self.at, self.board.call(slot))
+    }
+
+    /// Waits as the call does, as [`wait`](Posts::wait) describes it: here, or by returning until
+    /// the steps are polled again.
+    async fn wait_in_steps(
+        &self,
+        mut poll: impl FnMut(bool) -> Result<(), u32>,
+        passed: impl Fn(u32) -> Option<Slot>,
+    ) -> Result<()> {
+        if self.at.channel == Channel::Calls {
+            return self.wait(poll, passed);
+        }
+        let process = self.communicator.process();
+        let found = |_: &mut Context<'_>| {
+            let arming = process.is_arming();
+            let Err(rank) = poll(arming) else { return Poll::Ready(Ok(())) };
+            if let Some(slot) = passed(rank).filter(|_| arming) {
+                return Poll::Ready(Err(self.mismatch(slot)));
+            }
+            if process.is_bereft() {
+                if let Some(error) = self.lost(process.engine().state()) {
+                    return Poll::Ready(Err(error));
+                }
+            }
+            Poll::Pending
+        };
+        poll_fn(found).await
+    }
+
+    /// The error of a call whose ranks don't all come.
+    fn lost(&self, state: &State) -> Option<Error> {
+        let revoked = state.revoked(self.communicator.context(self.at.channel));
+        revoked.or_else(|| state.lost_among(self.board.group(), None))
+    }
+
     /// Waits until `poll` returns no rank that it waits for. `passed` is the slot of one that has
     /// left out this exchange.
     fn wait(
@@ -292,7 +374,7 @@ impl<'a> Posts<'a> {
                 if arming {
                     self.board.note_wait(rank);
                     if let Some(slot) = passed(rank) {
-                        return Some(Err(self.communicator.mismatch(self.board.call(slot))));
+                        return Some(Err(self.mismatch(slot)));
                     }
                     let ours = (self.at.number, self.at.call.code());
                     let context = self.communicator.context(self.at.channel);
@@ -300,9 +382,7 @@ impl<'a> Posts<'a> {
                         return Some(Err(self.communicator.mismatch(other)));
                     }
                 }
-                let context = self.communicator.context(self.at.channel);
-                let revoked = state.revoked(context);
-                revoked.or_else(|| state.lost_among(self.board.group(), None)).map(Err)
+                self.lost(state).map(Err)
             }
         })
     }
@@ -312,9 +392,9 @@ impl<'a> Posts<'a> {
 /// returns those of others.
 impl Posts<'_> {
     /// The strings of all ranks, by rank; `None` if one of them doesn't go by the board.
-    pub(super) fn all(&self, mine: &[u8]) -> Result<Option<Vec<Bytes>>> {
+    pub(super) async fn all(&self, mine: &[u8]) -> Result<Option<Vec<Bytes>>> {
         self.expect(Posters::All);
-        if !self.post(&[Piece::Bytes(mine)])? || !self.meet()? {
+        if !self.post_in_steps(&[Piece::Bytes(mine)]).await? || !self.meet_in_steps().await? {
             return Ok(None);
         }
         self.ranks().map(|rank| self.string_of(rank, mine)).collect::<Result<_>>().map(Some)
@@ -322,33 +402,35 @@ impl Posts<'_> {
 
     /// The root's string at the other ranks, and nothing there; `None` if it doesn't go by the
     /// board.
-    pub(super) fn of_root(&self, root: u32, mine: &[u8]) -> Result<Option<Bytes>> {
+    pub(super) async fn of_root(&self, root: u32, mine: &[u8]) -> Result<Option<Bytes>> {
         self.expect(Posters::One(root));
         Ok(match self.board.rank() == root {
-            true => self.post(&[Piece::Bytes(mine)])?.then(Bytes::default),
-            false if self.await_all(root..root + 1)? => Some(self.string(root)?),
+            true => self.post_in_steps(&[Piece::Bytes(mine)]).await?.then(Bytes::default),
+            false if self.await_in_steps(root..root + 1).await? => Some(self.string(root)?),
             false => None,
         })
     }
 
     /// This rank's string of those that the root posts; `None` if they don't go by the board.
-    pub(super) fn dealt(&self, root: u32, parts: &mut [Bytes]) -> Result<Option<Bytes>> {
+    pub(super) async fn dealt(&self, root: u32, parts: &mut [Bytes]) -> Result<Option<Bytes>> {
         let own = self.board.rank();
         self.expect(Posters::One(root));
         Ok(match own == root {
-            true if self.post_parts(parts)? => parts.get_mut(own as usize).map(std::mem::take),
+            true if self.post_parts(parts).await? => {
+                parts.get_mut(own as usize).map(std::mem::take)
+            }
             true => None,
-            false if self.await_all(root..root + 1)? => Some(self.part(root, own)?),
+            false if self.await_in_steps(root..root + 1).await? => Some(self.part(root, own)?),
             false => None,
         })
     }
 
     /// The string for this rank of those that each rank posts, by rank; `None` if they don't go by
     /// the board.
-    pub(super) fn dealt_by_all(&self, parts: &mut [Bytes]) -> Result<Option<Vec<Bytes>>> {
+    pub(super) async fn dealt_by_all(&self, parts: &mut [Bytes]) -> Result<Option<Vec<Bytes>>> {
         let own = self.board.rank();
         self.expect(Posters::All);
-        if !self.post_parts(parts)? || !self.meet()? {
+        if !self.post_parts(parts).await? || !self.meet_in_steps().await? {
             return Ok(None);
         }
         let part = |rank| match parts.get_mut(rank as usize).filter(|_| rank == own) {
@@ -359,29 +441,29 @@ impl Posts<'_> {
     }
 
     /// Posts this rank's string for some of the ranks. Returns how it and the others go to them.
-    pub(super) fn for_some(&self, mine: &[u8]) -> Result<Way> {
+    pub(super) async fn for_some(&self, mine: &[u8]) -> Result<Way> {
         self.expect(Posters::All);
-        if self.post(&[Piece::Bytes(mine)])? {
+        if self.post_in_steps(&[Piece::Bytes(mine)]).await? {
             return Ok(Way::Board);
         }
-        self.await_all(self.ranks())?;
+        self.await_in_steps(self.ranks()).await?;
         let is_short = |rank: &u32| *rank != self.board.rank() && self.is_there(*rank);
         Ok(if self.ranks().any(|rank| is_short(&rank)) { Way::Direct } else { Way::Messages })
     }
 
     /// The strings of all ranks, by rank: an empty one for this rank, and `None` for one that
     /// doesn't go by the board.
-    pub(super) fn of_others(&self) -> Result<Vec<Option<Bytes>>> {
-        self.of_some(self.ranks())
+    pub(super) async fn of_others(&self) -> Result<Vec<Option<Bytes>>> {
+        self.of_some(self.ranks()).await
     }
 
     /// The strings of the lower ranks, by rank; `None` for one that doesn't go by the board.
-    pub(super) fn of_lower(&self) -> Result<Vec<Option<Bytes>>> {
-        self.of_some(0..self.board.rank())
+    pub(super) async fn of_lower(&self) -> Result<Vec<Option<Bytes>>> {
+        self.of_some(0..self.board.rank()).await
     }
 
-    fn of_some(&self, ranks: Range<u32>) -> Result<Vec<Option<Bytes>>> {
-        self.await_all(ranks.clone())?;
+    async fn of_some(&self, ranks: Range<u32>) -> Result<Vec<Option<Bytes>>> {
+        self.await_in_steps(ranks.clone()).await?;
         let string = |rank| match rank == self.board.rank() {
             true => Ok(Some(Bytes::default())),
             false if self.is_there(rank) => self.string(rank).map(Some),
@@ -397,18 +479,18 @@ impl Posts<'_> {
     ///
     /// # Errors
     /// INTERN for a string that doesn't go by the board.
-    pub(super) fn combined(
+    pub(super) async fn combined(
         &self,
         mut mine: Bytes,
         wants: bool,
         mut combine: impl FnMut(Bytes, Bytes) -> Result<Bytes>,
     ) -> Result<Option<Bytes>> {
         self.expect(Posters::All);
-        let is_there = self.post(&[Piece::Bytes(&mine)])?;
+        let is_there = self.post_in_steps(&[Piece::Bytes(&mine)]).await?;
         if !wants {
             return Ok(None);
         }
-        if !self.await_all(self.ranks())? || !is_there {
+        if !self.await_in_steps(self.ranks()).await? || !is_there {
             return Err(ErrorKind::Collective.into());
         }
         let mut string = |rank| match rank == self.board.rank() {

@@ -122,7 +122,7 @@ impl Communicator {
             let is_root = root.is_none_or(|root| self.rank() == root as i32);
             let wants = is_root || announced(&mine).is_some();
             let combine = |low: Bytes, high| self.combined(combining, &low, high);
-            let total = posts.combined(mine, wants, combine)?;
+            let total = posts.combined(mine, wants, combine).await?;
             return Ok(total.map_or(Total::Elsewhere, Total::of));
         }
         let Some(root) = root else {

@@ -6,7 +6,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Waker};
 
@@ -19,6 +19,8 @@ pub(super) struct Schedules {
     /// Their number, readable without the lock.
     active: AtomicUsize,
     list: Mutex<Vec<Arc<Schedule>>>,
+    /// The number of threads that are about to sleep and advance them.
+    arming: AtomicU32,
 }
 
 /// The steps of one call.
@@ -27,6 +29,15 @@ pub(crate) struct Schedule {
     steps: Mutex<Option<Steps>>,
     outcome: Mutex<Option<Result<()>>>,
     has_ended: AtomicBool,
+}
+
+/// The outcome of a look at the steps of a schedule.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Advance {
+    Waits,
+    /// Another thread runs them.
+    Elsewhere,
+    Ended,
 }
 
 type Steps = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
@@ -42,24 +53,24 @@ impl Schedule {
         lock(&self.outcome).take().unwrap_or(Ok(()))
     }
 
-    /// Runs the steps that can run now. Returns whether they have ended. If another thread runs
-    /// them, or this thread does so further up, returns at once.
-    fn advance(&self) -> bool {
+    /// Runs the steps that can run now. If another thread runs them, or this thread does so further
+    /// up, returns at once.
+    fn advance(&self) -> Advance {
         let mut steps = match self.steps.try_lock() {
             Ok(steps) => steps,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return false,
+            Err(TryLockError::WouldBlock) => return Advance::Elsewhere,
         };
-        let Some(running) = &mut *steps else { return false };
+        let Some(running) = &mut *steps else { return Advance::Waits };
         let Poll::Ready(outcome) = running.as_mut().poll(&mut Context::from_waker(Waker::noop()))
         else {
-            return false;
+            return Advance::Waits;
         };
         // The steps hold the memory of the call, which its owner gets back.
         *steps = None;
         *lock(&self.outcome) = Some(outcome);
         self.has_ended.store(true, Ordering::Release);
-        true
+        Advance::Ended
     }
 }
 
@@ -74,7 +85,7 @@ impl Process {
             outcome: Mutex::default(),
             has_ended: AtomicBool::new(false),
         });
-        if !schedule.advance() {
+        if schedule.advance() != Advance::Ended {
             let mut list = lock(&self.books.schedules.list);
             list.push(schedule.clone());
             self.books.schedules.active.store(list.len(), Ordering::Relaxed);
@@ -86,20 +97,45 @@ impl Process {
     /// engine isn't locked.
     #[inline]
     pub(crate) fn advance(&self) -> bool {
-        self.books.schedules.active.load(Ordering::Relaxed) > 0 && self.advance_all()
+        self.has_schedules() && self.advance_all() == Some(Advance::Ended)
     }
 
-    #[cold]
+    /// Whether a schedule hasn't ended.
+    #[inline]
+    pub(super) fn has_schedules(&self) -> bool {
+        self.books.schedules.active.load(Ordering::Relaxed) > 0
+    }
+
+    /// Runs the steps that can run now, for a thread that is about to sleep. Steps that wait for a
+    /// count of another rank arm it, so that the rank rings. Returns whether a schedule has ended,
+    /// or another thread runs one, which may arm nothing.
+    pub(super) fn advance_arming(&self) -> bool {
+        if !self.has_schedules() {
+            return false;
+        }
+        let arming = &self.books.schedules.arming;
+        arming.fetch_add(1, Ordering::Relaxed);
+        let outcome = self.advance_all();
+        arming.fetch_sub(1, Ordering::Relaxed);
+        matches!(outcome, Some(Advance::Ended | Advance::Elsewhere))
+    }
+
+    /// Whether the steps of schedules arm the counts for which they wait.
+    pub(crate) fn is_arming(&self) -> bool {
+        self.books.schedules.arming.load(Ordering::Relaxed) > 0
+    }
+
+    /// The outcome that concerns the caller most; `None` without schedules.
     #[inline(never)]
-    fn advance_all(&self) -> bool {
+    fn advance_all(&self) -> Option<Advance> {
         let schedules = lock(&self.books.schedules.list).clone();
-        let ended = schedules.iter().filter(|schedule| schedule.advance()).count();
-        if ended > 0 {
+        let outcome = schedules.iter().map(|schedule| schedule.advance()).max();
+        if outcome == Some(Advance::Ended) {
             let mut list = lock(&self.books.schedules.list);
             list.retain(|schedule| !schedule.has_ended());
             self.books.schedules.active.store(list.len(), Ordering::Relaxed);
         }
-        ended > 0
+        outcome
     }
 
     /// Drops the steps that no call will advance any more. They refer to this process.

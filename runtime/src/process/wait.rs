@@ -26,10 +26,30 @@ impl Process {
         &self,
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
-        match self.glance(&mut poll) {
+        match self.glance_at_schedules(&mut poll).or_else(|| self.glance(&mut poll)) {
             Some(outcome) => outcome,
             None => self.wait_longer(poll),
         }
+    }
+
+    /// Advances schedules for a short time, and calls `poll` when one has ended, as the beginning
+    /// of a wait. `None` if `poll` returns nothing. Messages of other calls wait meanwhile.
+    #[inline]
+    fn glance_at_schedules<T>(
+        &self,
+        poll: &mut impl FnMut(&mut State, bool) -> Option<Result<T>>,
+    ) -> Option<Result<T>> {
+        if !self.has_schedules() {
+            return None;
+        }
+        let looks = self.waiter.spins() / SPINS_PER_ADVANCE;
+        (0..looks).find_map(|_| {
+            if self.advance() {
+                return poll(self.engine().state(), false);
+            }
+            std::hint::spin_loop();
+            None
+        })
     }
 
     /// Calls `poll` once, before a wait, and makes no progress. `None` if it returns nothing, if
@@ -51,11 +71,14 @@ impl Process {
         let mut engine = self.engine();
         let is_fresh = self.must_poll() || engine.state().is_broken();
         let found = if is_fresh { None } else { poll(engine.state(), false) };
+        // Steps of schedules may need the engine.
+        let early = if self.has_schedules() { 0 } else { self.waiter.early_polls() };
         let found = found.or_else(|| {
-            let mut polls = 0..self.waiter.early_polls();
+            let mut polls = 0..early;
             polls.find_map(|_| self.progress_and_poll(&mut engine, &mut poll, false).1)
         });
         drop(engine);
+        let found = found.or_else(|| self.glance_at_schedules(&mut poll));
         found.unwrap_or_else(|| self.wait_longer(poll))
     }
 
@@ -188,7 +211,8 @@ impl Process {
             let mut engine = self.engine();
             let (mut moved, mut polls) = (false, 0);
             // Releasing the engine after each poll would take as long as the poll itself.
-            while polls == 0 || polls < POLLS_PER_LOCK && idle + polls < self.waiter.polls() {
+            let most = if self.has_schedules() { 1 } else { POLLS_PER_LOCK };
+            while polls == 0 || polls < most && idle + polls < self.waiter.polls() {
                 let (progress, outcome) = self.progress_and_poll(&mut engine, &mut poll, false);
                 if let Some(outcome) = outcome {
                     return outcome;
@@ -267,13 +291,13 @@ impl Process {
     }
 
     /// Advances schedules for a thread that is about to sleep. Wakes other sleepers if one has
-    /// ended, since they may wait for it.
+    /// ended, since they may wait for it. Returns whether this thread should look again.
     fn advance_before_sleep(&self) -> bool {
-        let ended = self.advance();
-        if ended {
+        let moved = self.advance_arming();
+        if moved {
             self.waiter.nudge(1);
         }
-        ended
+        moved
     }
 
     /// Wakes the waiting threads of this rank, whose calls this thread may have ended. The caller
@@ -505,6 +529,9 @@ const GLANCES: u32 = 4;
 /// the last of them.
 const MAILS: u32 = 64;
 const IDLE_LOOKS: u32 = 16;
+
+/// The number of checks of a word that take about as long as a look at a schedule.
+const SPINS_PER_ADVANCE: u32 = 8;
 
 /// Polls of a waiting call before it releases the engine to other threads of its rank.
 const POLLS_PER_LOCK: u32 = 4;
