@@ -5,7 +5,7 @@ use shipable::Tag;
 use zeroize::Zeroizing;
 
 /// The version of the wire format. All ranks of a job must have the same one.
-pub(crate) const PROTOCOL: u32 = 15;
+pub(crate) const PROTOCOL: u32 = 16;
 
 /// Bytes of the longest control message.
 pub(crate) const CONTROL_LIMIT: usize = 4096;

@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(groups("Put"), ["Elements", "Remote", "win"]);
         assert_eq!(groups("Compare_and_swap"), ["Swap", "win"]);
         assert_eq!(groups("File_read_all_end"), ["fh", "buf", "status"]);
-        assert_eq!(groups("Psend_init"), ["Divided", "dest", "tag", "comm", "info"]);
+        assert_eq!(groups("Psend_init"), ["Divided", "dest", "tag", "comm", "info", "request"]);
     }
 
     #[test]
