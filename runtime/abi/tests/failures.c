@@ -72,6 +72,61 @@ static void revocation(MPI_Comm comm) {
   OK(MPI_Comm_free(&dup));
 }
 
+/* A window goes on after its communicator is revoked. */
+static void windows(MPI_Comm comm) {
+  MPI_Comm dup;
+  MPI_Win win;
+  int rank, ranks, *memory;
+  OK(MPI_Comm_dup(comm, &dup));
+  OK(MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN));
+  OK(MPI_Comm_rank(dup, &rank));
+  OK(MPI_Comm_size(dup, &ranks));
+  OK(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, dup, &memory, &win));
+  *memory = -1;
+  OK(MPI_Win_fence(0, win));
+  if (rank == 0)
+    OK(MPIX_Comm_revoke(dup));
+  OK(MPI_Put(&rank, 1, MPI_INT, (rank + 1) % ranks, 0, 1, MPI_INT, win));
+  OK(MPI_Win_fence(0, win));
+  CHECK(*memory == (rank + ranks - 1) % ranks);
+  OK(MPI_Win_free(&win));
+  OK(MPI_Comm_free(&dup));
+}
+
+/* The revocation of MPI_COMM_SELF leaves ports, and that of MPI_COMM_WORLD leaves the end. */
+static void predefined(void) {
+  MPI_Comm own, both;
+  char port[MPI_MAX_PORT_NAME] = "";
+  OK(MPI_Comm_dup(MPI_COMM_SELF, &own));
+  if (me == 0)
+    OK(MPI_Open_port(MPI_INFO_NULL, port));
+  OK(MPI_Bcast(port, sizeof port, MPI_CHAR, 0, MPI_COMM_WORLD));
+  OK(MPIX_Comm_revoke(MPI_COMM_SELF));
+  if (size > 1 && me < 2) {
+    if (me == 0)
+      OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, own, &both));
+    else
+      OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, own, &both));
+    /* Messages under way are complete after it. */
+    int got[30000], sent[30000];
+    MPI_Request requests[2];
+    for (int i = 0; i < 30000; i++)
+      got[i] = -1, sent[i] = i + me;
+    OK(MPI_Irecv(got, 30000, MPI_INT, 0, 0, both, &requests[0]));
+    OK(MPI_Isend(sent, 30000, MPI_INT, 0, 0, both, &requests[1]));
+    OK(MPI_Comm_disconnect(&both));
+    CHECK(got[0] == 1 - me && got[29999] == 29999 + 1 - me);
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+  }
+  OK(MPI_Comm_free(&own));
+  /* A rank may be in the barrier yet when the first one has left it. */
+  int code = MPI_Barrier(MPI_COMM_WORLD);
+  if (code != MPI_SUCCESS)
+    FAILS(MPIX_ERR_REVOKED, code);
+  if (me == 0)
+    OK(MPIX_Comm_revoke(MPI_COMM_WORLD));
+}
+
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   agreements(MPI_COMM_WORLD);
@@ -79,5 +134,7 @@ int main(int argc, char **argv) {
   failures(MPI_COMM_WORLD);
   revocation(MPI_COMM_WORLD);
   revocation(MPI_COMM_SELF);
+  windows(MPI_COMM_WORLD);
+  predefined();
   return end();
 }

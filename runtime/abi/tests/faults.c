@@ -107,6 +107,9 @@ static void joins(MPI_Comm comm) {
   names_it(code);
   FAILS(MPI_ERR_INFO, MPI_Comm_spawn("x", words, 1, BAD ? gone : MPI_INFO_NULL, root, comm, &both, MPI_ERRCODES_IGNORE));
   FAILS(MPI_ERR_ROOT, MPI_Comm_spawn("x", words, 1, MPI_INFO_NULL, size, comm, &both, MPI_ERRCODES_IGNORE));
+  char *odd[] = {"\xff", NULL};
+  FAILS(MPI_ERR_ARG, MPI_Comm_spawn("\xff", words, 1, MPI_INFO_NULL, root, comm, &both, MPI_ERRCODES_IGNORE));
+  FAILS(MPI_ERR_ARG, MPI_Comm_spawn("x", odd, 1, MPI_INFO_NULL, root, comm, &both, MPI_ERRCODES_IGNORE));
   if (size > 1) {
     code = MPI_Comm_accept(port, MPI_INFO_NULL, BAD ? 0 : root, comm, &both);
     FAILS(MPI_ERR_RMA_SYNC, code);

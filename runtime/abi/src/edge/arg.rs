@@ -217,6 +217,12 @@ pub unsafe fn path<'a>(text: *const c_char, name: &'static str) -> Result<&'a Pa
     Ok(Path::new(OsStr::from_bytes(bytes)))
 }
 
+/// The text of a name that has to be the same at its receiver.
+fn exact(text: &CStr, name: &str) -> Result<String> {
+    let wrong = |_| Fault::argument(format_args!("{name} is {text:?}, which isn't UTF-8"));
+    text.to_str().map(str::to_owned).map_err(wrong)
+}
+
 /// An address that MPI passes on: extra states, attribute values, functions of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
@@ -257,20 +263,33 @@ impl Address {
         (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     }
 
+    /// The text at the address, as [`text`](Address::text), unless it isn't UTF-8.
+    pub fn exact_text(self, name: &str) -> Result<Option<String>> {
+        let text = self.0.cast_const().cast::<c_char>();
+        if text.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: MPI asks the program for such a text.
+        exact(unsafe { CStr::from_ptr(text) }, name).map(Some)
+    }
+
     /// The words of an array of texts that a null pointer ends. There are none at a null address.
-    pub fn words(self) -> Vec<String> {
+    ///
+    /// # Errors
+    /// ARG if a word isn't UTF-8.
+    pub fn words(self, name: &str) -> Result<Vec<String>> {
         let (mut words, mut place) = (Vec::new(), self.0.cast_const().cast::<*const c_char>());
         if place.is_null() {
-            return words;
+            return Ok(words);
         }
         loop {
             // SAFETY: MPI asks the program for such an array, and its end isn't passed.
             let word = unsafe { place.read_unaligned() };
             if word.is_null() {
-                return words;
+                return Ok(words);
             }
             // SAFETY: each element before the end is the address of a text.
-            words.push(unsafe { CStr::from_ptr(word) }.to_string_lossy().into_owned());
+            words.push(exact(unsafe { CStr::from_ptr(word) }, name)?);
             place = place.wrapping_add(1);
         }
     }

@@ -124,10 +124,11 @@ pub fn comm_spawn(
     codes: Room<c_int>,
 ) -> Result<Handle> {
     let programs = || {
-        let command =
-            command.text().ok_or_else(|| wrong("command is a null pointer".to_owned()))?;
+        let command = command.exact_text("command")?;
+        let command = command.ok_or_else(|| wrong("command is a null pointer".to_owned()))?;
+        let words = argv.words("argv")?;
         let info = find_optional::<Info>(info)?;
-        Ok(vec![program(command, argv.words(), maxprocs, info.as_deref())?])
+        Ok(vec![program(command, words, maxprocs, info.as_deref())?])
     };
     let numbers = if comm.inner().rank() == root { &[maxprocs][..] } else { &[] };
     start(root, comm, codes, numbers, programs)
@@ -160,10 +161,12 @@ pub fn comm_spawn_multiple(
         }
         let infos = infos.slice(length, "array_of_info")?;
         let all = (0..length).map(|at| {
-            let command = commands.element(at).and_then(Address::text);
+            let command = commands.element(at).map(|it| it.exact_text("a command")).transpose()?;
             let command = command
+                .flatten()
                 .ok_or_else(|| wrong(format!("array_of_commands[{at}] is a null pointer")))?;
-            let words = arguments.element(at).map_or_else(Vec::new, Address::words);
+            let words = arguments.element(at).map(|it| it.words("an argument")).transpose()?;
+            let words = words.unwrap_or_default();
             let info = find_optional::<Info>(infos[at])?;
             program(command, words, numbers[at], info.as_deref())
         });
