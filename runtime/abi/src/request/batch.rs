@@ -295,6 +295,11 @@ pub(super) fn end_several(
 ) -> Result<()> {
     let mut failed: Option<(Fault, Raiser, usize)> = None;
     for (index, place) in places.enumerate() {
+        if has_ended(handles[place]) && failed.is_none() {
+            handles[place] = REQUEST_NULL;
+            Status::EMPTY.put(statuses.get(index));
+            continue;
+        }
         let (Outcome { mut status, fault }, raiser) = end(&mut handles[place], active.at(place))?;
         if let Some(fault) = fault {
             if statuses.get(index).is_some() {

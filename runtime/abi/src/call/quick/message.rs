@@ -17,6 +17,7 @@ use crate::edge::status::Status;
 use crate::message::p2p;
 use crate::request;
 
+#[inline(always)]
 pub fn send(data: Elements, dest: c_int, tag: c_int, comm: Handle) -> Option<c_int> {
     let own = Comm::borrow(comm)?;
     let data = lasting(data)?.origin().ok()?;
@@ -25,6 +26,7 @@ pub fn send(data: Elements, dest: c_int, tag: c_int, comm: Handle) -> Option<c_i
 
 /// # Safety
 /// The program's promises of MPI_Isend.
+#[inline(always)]
 pub unsafe fn isend(
     data: Elements,
     dest: c_int,
@@ -53,6 +55,7 @@ pub unsafe fn isend(
 
 /// # Safety
 /// The program's promises of MPI_Irecv.
+#[inline(always)]
 pub unsafe fn irecv(
     room: Elements,
     source: c_int,
@@ -79,6 +82,7 @@ pub unsafe fn irecv(
 
 /// # Safety
 /// The program's promises of MPI_Recv.
+#[inline(always)]
 pub unsafe fn recv(
     room: Elements,
     source: c_int,
