@@ -1,4 +1,4 @@
-//! Short messages: those that are sent at once, and receives of elements that are one run of memory.
+//! Short messages: those that are sent at once, and receives into one run of memory.
 //!
 //! A call tries this way first. Where anything is unusual, it has done nothing, and goes the longer
 //! way, which also reports what is wrong with it.
