@@ -5,6 +5,7 @@ use std::panic::Location;
 
 use super::local::Local;
 use crate::assert::Assert;
+use crate::check::Caller;
 use crate::error::Result;
 use crate::memory::{Scope, scope};
 use crate::origin::{Destination, Origin};
@@ -279,9 +280,7 @@ impl<'scope> Passive<'scope, '_> {
     where
         'scope: 'inner,
     {
-        let (core, caller) = (self.core, Location::caller());
-        in_passive(core, |core| core.flush(target, caller), body)
-            .map_err(|failed| core.epoch_failed(failed, caller))
+        in_passive(self.core, |core, caller| core.flush(target, caller), body)
     }
 
     /// Runs operations, and completes them and all earlier ones on all targets, at the origin and
@@ -317,9 +316,7 @@ impl<'scope> Passive<'scope, '_> {
     where
         'scope: 'inner,
     {
-        let (core, caller) = (self.core, Location::caller());
-        in_passive(core, |core| core.flush_all(caller), body)
-            .map_err(|failed| core.epoch_failed(failed, caller))
+        in_passive(self.core, |core, caller| core.flush_all(caller), body)
     }
 
     /// Runs operations, and completes them and all earlier ones on the target, at the origin only
@@ -353,9 +350,7 @@ impl<'scope> Passive<'scope, '_> {
     where
         'scope: 'inner,
     {
-        let (core, caller) = (self.core, Location::caller());
-        in_passive(core, |core| core.flush_local(target, caller), body)
-            .map_err(|failed| core.epoch_failed(failed, caller))
+        in_passive(self.core, |core, caller| core.flush_local(target, caller), body)
     }
 
     /// Runs operations, and completes them and all earlier ones on all targets, at the origin only
@@ -372,9 +367,7 @@ impl<'scope> Passive<'scope, '_> {
     where
         'scope: 'inner,
     {
-        let (core, caller) = (self.core, Location::caller());
-        in_passive(core, |core| core.flush_local_all(caller), body)
-            .map_err(|failed| core.epoch_failed(failed, caller))
+        in_passive(self.core, |core, caller| core.flush_local_all(caller), body)
     }
 
     /// Orders this rank's own loads and stores of its window and those of other ranks (MPI-5.0
@@ -433,12 +426,17 @@ pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
 }
 
 /// Runs the body of an open passive epoch, and then the call that closes it, even if the body
-/// fails.
+/// fails. The window's error handler gets an error of the closing call.
 #[inline]
+#[track_caller]
 pub(in crate::window) fn in_passive<'core: 'env, 'env, R>(
     core: &'core Core,
-    close: impl FnOnce(&Core) -> Result<()>,
+    close: impl FnOnce(&Core, Caller) -> Result<()>,
     body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
-) -> Result<R, Failed> {
-    in_epoch(core, close, |&Epoch { scope, core }| body(&Passive { epoch: Epoch { scope, core } }))
+) -> Result<R> {
+    let caller = Location::caller();
+    let body =
+        |&Epoch { scope, core }: &Epoch<'_, 'env>| body(&Passive { epoch: Epoch { scope, core } });
+    in_epoch(core, |core| close(core, caller), body)
+        .map_err(|failed| core.epoch_failed(failed, caller))
 }

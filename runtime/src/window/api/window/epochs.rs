@@ -234,8 +234,7 @@ impl<M> Window<M> {
     ) -> Result<R> {
         let caller = Location::caller();
         self.core.lock(target, lock_type, assert, caller)?;
-        in_passive(&self.core, |core| core.unlock(target, caller), body)
-            .map_err(|failed| self.core.epoch_failed(failed, caller))
+        in_passive(&self.core, |core, caller| core.unlock(target, caller), body)
     }
 
     /// Locks all targets with shared locks, runs the operations of `body`, and unlocks them
@@ -304,8 +303,7 @@ impl<M> Window<M> {
     ) -> Result<R> {
         let caller = Location::caller();
         self.core.lock_all(assert, caller)?;
-        in_passive(&self.core, |core| core.unlock_all(caller), body)
-            .map_err(|failed| self.core.epoch_failed(failed, caller))
+        in_passive(&self.core, |core, caller| core.unlock_all(caller), body)
     }
 
     /// Waits until all ranks of a group have [posted](Window::post), runs operations on them, and
