@@ -196,13 +196,11 @@ impl<'w> Local<'w> {
     /// RMA_RANGE outside of the window, DISP for a negative start.
     #[track_caller]
     pub fn bytes(&self, start: i64, len: usize) -> Result<Vec<u8>> {
-        let caller = Location::caller();
-        let (_memory, span, at) =
-            self.reach_bytes(start, len).map_err(|error| self.raised(error, caller))?;
-        let mut bytes = vec![0; len];
-        span.read(at, &mut bytes);
-        self.note_bytes(start, len as i64, false, caller);
-        Ok(bytes)
+        self.at_bytes(start, len, false, |span, at| {
+            let mut bytes = vec![0; len];
+            span.read(at, &mut bytes);
+            bytes
+        })
     }
 
     /// Replaces the bytes from byte `start` on, without conversion.
@@ -211,13 +209,7 @@ impl<'w> Local<'w> {
     /// RMA_RANGE outside of the window, DISP for a negative start.
     #[track_caller]
     pub fn write_bytes(&self, start: i64, bytes: &[u8]) -> Result<()> {
-        let caller = Location::caller();
-        let reached = self.reach_bytes(start, bytes.len());
-        let (_memory, span, at) = reached.map_err(|error| self.raised(error, caller))?;
-        self.note_store();
-        self.note_bytes(start, bytes.len() as i64, true, caller);
-        span.write(at, bytes);
-        Ok(())
+        self.at_bytes(start, bytes.len(), true, |span, at| _ = span.write(at, bytes))
     }
 
     /// Writes bytes from byte `start` on to a file of the system, from byte `offset` of it on,
@@ -249,11 +241,7 @@ impl<'w> Local<'w> {
         file: &File,
         offset: u64,
     ) -> Result<io::Result<usize>> {
-        let caller = Location::caller();
-        let (_memory, span, at) =
-            self.reach_bytes(start, len).map_err(|error| self.raised(error, caller))?;
-        self.note_bytes(start, len as i64, false, caller);
-        Ok(span.write_to(at, len as u64, file, offset))
+        self.at_bytes(start, len, false, |span, at| span.write_to(at, len as u64, file, offset))
     }
 
     /// Reads bytes of a file of the system, from byte `offset` of it on, to byte `start` of the
@@ -270,20 +258,35 @@ impl<'w> Local<'w> {
         file: &File,
         offset: u64,
     ) -> Result<io::Result<usize>> {
-        let caller = Location::caller();
-        let (_memory, span, at) =
-            self.reach_bytes(start, len).map_err(|error| self.raised(error, caller))?;
-        self.note_store();
-        self.note_bytes(start, len as i64, true, caller);
-        Ok(span.read_from(at, len as u64, file, offset))
+        self.at_bytes(start, len, true, |span, at| span.read_from(at, len as u64, file, offset))
     }
 
-    fn reach_bytes(&self, start: i64, len: usize) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
-        if start < 0 {
-            return Err(ErrorKind::Displacement(start).into());
-        }
-        let end = i128::from(start) + len as i128;
-        self.locate((start.into(), end), start, 1)
+    /// Records an access to bytes from byte `start` on, and makes it by their memory and its
+    /// position there.
+    ///
+    /// # Errors
+    /// RMA_RANGE outside of the window, DISP for a negative start.
+    #[track_caller]
+    fn at_bytes<R>(
+        &self,
+        start: i64,
+        len: usize,
+        stores: bool,
+        access: impl FnOnce(Span, i64) -> R,
+    ) -> Result<R> {
+        let caller = Location::caller();
+        self.raising(caller, || {
+            if start < 0 {
+                return Err(ErrorKind::Displacement(start).into());
+            }
+            let end = i128::from(start) + len as i128;
+            let (_memory, span, at) = self.locate((start.into(), end), start, 1)?;
+            if stores {
+                self.note_store();
+            }
+            self.note_bytes(start, len as i64, stores, caller);
+            Ok(access(span, at))
+        })
     }
 
     /// Whether elements have the layout of a slice here, so that they are copied without
@@ -363,7 +366,7 @@ impl<'w> Local<'w> {
 
     /// Runs an access, and passes its error to the window's error handler.
     #[inline]
-    fn raising(&self, caller: Caller, access: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn raising<R>(&self, caller: Caller, access: impl FnOnce() -> Result<R>) -> Result<R> {
         access().map_err(|error| self.raised(error, caller))
     }
 
