@@ -106,7 +106,7 @@ fn carry_out(
 
 /// A turn keeps attached memory attached. An error is one of types, which a message meets again.
 fn copy(parts: &Parts, checked: &Checked<'_>, turn: Option<Turn<'_>>) -> Option<()> {
-    let (process, target) = (parts.process(), checked.target);
+    let target = checked.target;
     let (access, side) = (access(checked.action)?, checked.near()?);
     let (near, count) = (side.elements.datatype.native(), side.elements.count);
     let len = near.stream_length(count).ok()?;
@@ -125,10 +125,22 @@ fn copy(parts: &Parts, checked: &Checked<'_>, turn: Option<Turn<'_>>) -> Option<
     };
     let far = far.into_iter().map(place).collect::<Option<Vec<_>>>()?;
     let near = Side { span: side.elements.span, runs: &near };
-    if !near.exchange(process.peer_memory(), target.peer, access, &far) {
+    exchange(parts, target, access, near, &far, checked.notify)
+}
+
+/// Has the system copy data, and raises a counter at the target then.
+fn exchange(
+    parts: &Parts,
+    target: &Target,
+    access: Access,
+    near: Side<'_>,
+    far: &[(u64, u64)],
+    notify: Option<u16>,
+) -> Option<()> {
+    if !near.exchange(parts.process().peer_memory(), target.peer, access, far) {
         return None;
     }
-    if let Some(counter) = checked.notify {
+    if let Some(counter) = notify {
         parts.peers().control().notify(target.rank, counter);
     }
     Some(())
@@ -178,15 +190,9 @@ fn copy_run(
     let address = address(target, turn.as_ref())?;
     let near = Side { span, runs: &[(frame.first, frame.len)] };
     let far = [(address.checked_add_signed(start)?, frame.len)];
-    let memory = parts.process().peer_memory();
-    if !near.exchange(memory, target.peer, access, &far) {
-        return None;
-    }
-    if let Some(counter) = operation.call.notify {
-        // The memo knows only operations whose counter the window has.
-        parts.peers().control().notify(target.rank, counter as u16);
-    }
-    Some(())
+    // The memo knows only operations whose counter the window has.
+    let notify = operation.call.notify.map(|counter| counter as u16);
+    exchange(parts, target, access, near, &far, notify)
 }
 
 /// Whether a copy by the system may serve a target now. When the job ends, operations are given up.
