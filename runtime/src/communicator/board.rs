@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! for each rank:
-//!     two slots        its strings, in turns
+//!     slots            its strings, in turns: two, or more on a board of calls with requests
 //!     done             counter: an exchange of which, as of all before, the rank needs no string
 //!     settled          counter: an exchange of which the rank needs no place any more
 //!     refused u32      the last exchange of which the rank couldn't read the places
@@ -25,7 +25,7 @@
 //!    its [counter].
 //! 2. The ranks that need the string wait for that name, and read the string.
 //! 3. A rank that needs nothing more of an exchange says so by its counter of exchanges that are
-//!    done. A rank posts in its two slots by turns, after all others have done with what is there.
+//!    done. A rank posts in its slots by turns, after all others have done with what is there.
 //!    A string that a rank has posted implies that it had done with all exchanges before.
 //! 4. If all strings of an exchange are on the board, and each rank has read that of each other,
 //!    the ranks have *met*. Then they leave their counters as they are, which so may be behind: by
@@ -61,14 +61,30 @@ use crate::memory::Span;
 /// The most ranks that have a board. Each of them reads the strings of all others.
 pub(super) const MOST: u32 = u32::BITS;
 
-/// Bytes of the longest string for one of few ranks.
-pub(super) const LONGEST: usize = (16 << 10) + 64;
+/// The memory of a rank on a board.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    /// Bytes of the longest string for one of few ranks.
+    longest: usize,
+    /// The number of strings.
+    slots: usize,
+}
 
-/// Bytes of the longest string for one of few ranks, on a board of which a program may have many.
-pub(super) fn longest_of_many(size: i32) -> usize {
-    const ALL: usize = 32 << 10;
-    let (size, strings) = (size.max(1) as usize, size.clamp(1, 8) as usize);
-    (ALL / (2 * size * strings)).clamp(512, 4096).next_multiple_of(LINE)
+impl Form {
+    /// For calls that wait.
+    pub(super) const WAITING: Form = Form { longest: (16 << 10) + 64, slots: 2 };
+
+    /// For calls with requests, of which a root may start several before another rank comes to the
+    /// first.
+    pub(super) const STARTED: Form = Form { longest: (4 << 10) + 64, slots: 8 };
+
+    /// For a persistent call of so many ranks, of which a program may have many.
+    pub(super) fn of_persistent(size: u32) -> Form {
+        const ALL: usize = 32 << 10;
+        let (size, strings) = (size.max(1) as usize, size.clamp(1, 8) as usize);
+        let longest = (ALL / (2 * size * strings)).clamp(512, 4096).next_multiple_of(LINE);
+        Form { longest, slots: 2 }
+    }
 }
 
 /// Whether so many ranks have a board, if they are on one host.
@@ -119,12 +135,14 @@ pub(super) struct Board {
     size: u32,
     /// Bytes of the longest string for all ranks.
     room: usize,
+    /// The number of slots of each rank.
+    slots: usize,
     /// The call and the name of the last exchange.
     last: (AtomicU32, AtomicU32),
     /// The slot of this rank that it uses next.
     next: AtomicUsize,
     /// What is in the slots of this rank.
-    own: [Posted; 2],
+    own: Box<[Posted]>,
     /// The place of each rank's slot that this one has found last.
     found: Box<[AtomicUsize]>,
     /// The number of exchanges in which all ranks post, and of the further posts of each rank.
@@ -161,27 +179,26 @@ pub(super) struct Exchange {
 }
 
 impl Board {
-    /// The size in bytes of the memory for `size` ranks and strings of `longest` bytes for one of
-    /// few. It must be zeroed.
-    pub(super) fn bytes(size: u32, longest: usize) -> u64 {
-        (stride(room(size, longest)) * size as usize + LINE) as u64
+    /// The size in bytes of the memory for `size` ranks. It must be zeroed.
+    pub(super) fn bytes(size: u32, form: Form) -> u64 {
+        (stride(room(size, form.longest), form.slots) * size as usize + LINE) as u64
     }
 
-    /// The board of a group whose memory is at `place` of the segment, for rank `rank` and strings
-    /// of `longest` bytes. `None` if the memory is too small.
+    /// The board of a group whose memory is at `place` of the segment, for rank `rank`. `None` if
+    /// the memory is too small.
     pub(super) fn new(
         segment: &Segment,
         place: Place,
         group: &Group,
-        (rank, longest): (u32, usize),
+        (rank, form): (u32, Form),
     ) -> Result<Option<Board>, SegmentError> {
         let size = group.size() as u32;
-        if place.len < Self::bytes(size, longest) || size > MOST {
+        if place.len < Self::bytes(size, form) || size > MOST {
             return Ok(None);
         }
         let (memory, segment, group) = (segment.map(place)?, segment.clone(), group.clone());
         let free = || Posted { exchange: AtomicU32::new(0), done: AtomicU32::new(u32::MAX) };
-        let (next, own) = (AtomicUsize::new(0), [free(), free()]);
+        let (next, own) = (AtomicUsize::new(0), (0..form.slots).map(|_| free()).collect());
         let (last, posts, before) = Default::default();
         let due = (AtomicU32::new(0), (0..size).map(|_| AtomicU32::new(0)).collect());
         let found = (0..size).map(|_| AtomicUsize::new(0)).collect();
@@ -192,7 +209,8 @@ impl Board {
             group,
             rank,
             size,
-            room: room(size, longest),
+            room: room(size, form.longest),
+            slots: form.slots,
             last,
             next,
             own,
@@ -328,7 +346,7 @@ impl Board {
     /// Whether the next slot of this rank may be overwritten. Otherwise returns a rank that may
     /// still need the string there. With `arming`, that rank will ring.
     pub(super) fn is_free(&self, arming: bool) -> Result<(), u32> {
-        let own = &self.own[self.next.load(Ordering::Relaxed) % 2];
+        let own = &self.own[self.next.load(Ordering::Relaxed) % self.slots];
         let mut done = own.done.load(Ordering::Relaxed) | 1 << self.rank;
         let exchange = own.exchange.load(Ordering::Relaxed);
         for rank in 0..self.size {
@@ -367,7 +385,7 @@ impl Board {
     /// Writes this rank's string of an exchange, in pieces, to its next slot, which is free. `None`
     /// says that the string doesn't go by the board.
     pub(super) fn post(&self, exchange: Exchange, call: u64, pieces: Option<&[Piece<'_>]>) {
-        let which = self.next.load(Ordering::Relaxed) % 2;
+        let which = self.next.load(Ordering::Relaxed) % self.slots;
         let slot = self.slot(self.rank, which);
         self.write(slot + NUMBER, exchange.number);
         // A rank that reads the new call finds the new number, too; see `call`.
@@ -394,7 +412,7 @@ impl Board {
         self.before.1.store(call, Ordering::Relaxed);
         self.own[which].exchange.store(exchange.name, Ordering::Relaxed);
         self.own[which].done.store(0, Ordering::Relaxed);
-        self.next.store(1 - which, Ordering::Relaxed);
+        self.next.store(which + 1, Ordering::Relaxed);
         self.found[self.rank as usize].store(slot, Ordering::Relaxed);
         // Also releases what was written before.
         if counter::set(self.word(slot), exchange.name) {
@@ -406,7 +424,7 @@ impl Board {
     /// it does.
     #[inline]
     pub(super) fn find(&self, rank: u32, exchange: Exchange, arming: bool) -> Option<Slot> {
-        for which in [0, 1] {
+        for which in 0..self.slots {
             let slot = self.slot(rank, which);
             if counter::is_within(self.word(slot), exchange.name, 0, arming)
                 && self.read(slot + NUMBER) == exchange.number
@@ -432,13 +450,11 @@ impl Board {
 
     /// The slot in which a rank has posted after an exchange in which it hasn't.
     pub(super) fn find_later(&self, rank: u32, exchange: Exchange) -> Option<Slot> {
-        let slots = [0, 1].map(|which| self.slot(rank, which));
-        let is_later = |slot: &usize| {
-            let name = self.name(*slot);
-            let ahead = name.wrapping_sub(exchange.name) & counter::COUNTS;
-            name != 0 && (1..NAMES_APART).contains(&ahead)
-        };
-        slots.into_iter().find(is_later).map(|at| Slot { rank, at })
+        let slots = (0..self.slots).map(|which| self.slot(rank, which));
+        let ahead = |slot: &usize| self.name(*slot).wrapping_sub(exchange.name) & counter::COUNTS;
+        let is_later =
+            |slot: &usize| self.name(*slot) != 0 && (1..NAMES_APART).contains(&ahead(slot));
+        slots.filter(is_later).min_by_key(ahead).map(|at| Slot { rank, at })
     }
 
     /// Counts the posts of an exchange.
@@ -493,22 +509,24 @@ impl Board {
     /// rank posts any more.
     pub(super) fn last_surplus(&self) -> Option<OtherCall> {
         (0..self.size).filter(|rank| *rank != self.rank).find_map(|rank| {
-            let slots = [0, 1].map(|which| Slot { rank, at: self.slot(rank, which) });
+            let slots = (0..self.slots).map(|which| Slot { rank, at: self.slot(rank, which) });
             let posts = |slot: &Slot| match self.name(slot.at) {
                 0 => 0,
                 _ => self.read(slot.at + POSTS),
             };
-            let last = match posts(&slots[1]).wrapping_sub(posts(&slots[0])) as i32 {
-                1.. => slots[1],
-                _ => slots[0],
-            };
+            let later =
+                |one: Slot, other: Slot| match posts(&other).wrapping_sub(posts(&one)) as i32 {
+                    1.. => other,
+                    _ => one,
+                };
+            let last = slots.reduce(later)?;
             (posts(&last) > 0 && self.surplus(last).is_some()).then(|| self.call(last))
         })
     }
 
     /// A post in another call of this number.
     pub(super) fn other_call(&self, (number, code): (i32, u128)) -> Option<OtherCall> {
-        let slots = (0..self.size).flat_map(|rank| [0, 1].map(|which| (rank, which)));
+        let slots = (0..self.size).flat_map(|rank| (0..self.slots).map(move |which| (rank, which)));
         let mut posts = slots.filter_map(|(rank, which)| {
             let at = self.slot(rank, which);
             let is_of_number = self.name(at) >> STEPS == number as u32 & counter::COUNTS >> STEPS;
@@ -587,7 +605,7 @@ impl Board {
     /// Leaves for good, outside of any exchange. Returns true to the last of all ranks, which may
     /// free the memory.
     pub(super) fn leave(&self) -> bool {
-        counter::leave(self.word(stride(self.room) * self.size as usize), self.size)
+        counter::leave(self.word(stride(self.room, self.slots) * self.size as usize), self.size)
     }
 
     /// Publishes the rank for which this one waits, for the watchdog.
@@ -605,11 +623,11 @@ impl Board {
     }
 
     fn slot(&self, rank: u32, which: usize) -> usize {
-        stride(self.room) * rank as usize + slot_bytes(self.room) * which
+        stride(self.room, self.slots) * rank as usize + slot_bytes(self.room) * which
     }
 
     fn done_of(&self, rank: u32) -> usize {
-        stride(self.room) * rank as usize + 2 * slot_bytes(self.room)
+        stride(self.room, self.slots) * rank as usize + self.slots * slot_bytes(self.room)
     }
 
     /// The name of the exchange in which a slot's rank has posted there last.
@@ -691,8 +709,8 @@ fn slot_bytes(room: usize) -> usize {
     (DATA + room + BEFORE).next_multiple_of(LINE)
 }
 
-fn stride(room: usize) -> usize {
-    2 * slot_bytes(room) + LINE
+fn stride(room: usize, slots: usize) -> usize {
+    slots * slot_bytes(room) + LINE
 }
 
 #[cfg(test)]
@@ -702,11 +720,11 @@ mod tests {
     /// The boards of two ranks, in one memory.
     fn pair() -> [Board; 2] {
         let segment = Segment::create(2).unwrap();
-        let place = segment.as_rank(0).unwrap().allocate(Board::bytes(2, LONGEST)).unwrap();
+        let place = segment.as_rank(0).unwrap().allocate(Board::bytes(2, Form::WAITING)).unwrap();
         [0, 1].map(|rank| {
             let segment = segment.as_rank(rank).unwrap();
             let group = Group::of_world(0..2, rank);
-            Board::new(&segment, place, &group, (rank, LONGEST)).unwrap().unwrap()
+            Board::new(&segment, place, &group, (rank, Form::WAITING)).unwrap().unwrap()
         })
     }
 

@@ -6,7 +6,7 @@ use std::pin::pin;
 use longshore_transport::Range;
 
 use super::Communicator;
-use super::board::{self, Board};
+use super::board::{self, Board, Form};
 use super::participants::{MAX_VALUE, Participants, finish, protocol, told};
 use crate::barrier::Barrier;
 use crate::bytes::Bytes;
@@ -36,24 +36,24 @@ impl Communicator {
                 // Not in the name of the call: the ranks may make different ones.
                 let (context, rank) = (self.context(Channel::Board), self.rank() as u32);
                 let all = Participants::new(self.process(), self.group(), rank, context, 0);
-                finish(pin!(self.make_board(all, board::LONGEST)))?
+                finish(pin!(self.make_board(all, Form::WAITING)))?
             }
             false => None,
         };
         Ok(shared.board.get_or_init(|| board).as_ref())
     }
 
-    /// Makes a board for strings of so many bytes, by messages of its own.
+    /// Makes a board of this form, by messages of its own.
     pub(super) async fn make_board(
         &self,
         participants: Participants<'_>,
-        longest: usize,
+        form: Form,
     ) -> Result<Option<Board>> {
         let (process, group, rank) = (self.process(), self.group(), self.rank() as u32);
         let (mut mine, mut place) = (Bytes::default(), None);
         if rank == 0 {
             // Without memory for a board, the ranks go on by messages.
-            place = process.segment().allocate(Board::bytes(group.size() as u32, longest)).ok();
+            place = process.segment().allocate(Board::bytes(group.size() as u32, form)).ok();
             let told = place.map_or([0, 0], |place| [place.offset, place.len]);
             mine = Bytes::copy_of(told.map(u64::to_le_bytes).as_flattened())?;
         }
@@ -62,7 +62,7 @@ impl Communicator {
         let (offset, len) = told.split_first_chunk().ok_or_else(unnamed)?;
         let len = len.first_chunk().ok_or_else(unnamed)?;
         let told = Range { offset: u64::from_le_bytes(*offset), len: u64::from_le_bytes(*len) };
-        let board = Board::new(process.segment(), told, group, (rank, longest)).ok().flatten();
+        let board = Board::new(process.segment(), told, group, (rank, form)).ok().flatten();
         let has_board = Bytes::copy_of(&[board.is_some().into()])?;
         let have = participants.allgather(has_board).await?;
         if have.iter().all(|has| has[..] == [1]) {

@@ -67,7 +67,7 @@ impl Communicator {
         taken: impl IntoIterator<Item = Destination<'b>>,
     ) -> Result<()> {
         let (given, taken) = (Vec::from_iter(given), Vec::from_iter(taken));
-        self.collective(Call::new("neighbor_alltoallw"), None, Activity::Alltoall, |at| {
+        self.collective(const { Call::new("neighbor_alltoallw") }, None, Activity::Alltoall, |at| {
             lent(given, taken, |given, taken| {
                 finish(pin!(self.neighbor_steps(at, neighbors, given, taken)))
             })
@@ -102,7 +102,7 @@ impl Communicator {
         given: impl IntoIterator<Item = Given<M>>,
         taken: impl IntoIterator<Item = Given<N>>,
     ) -> Result<Collective<(Vec<M>, Vec<N>)>> {
-        let call = ("ineighbor_alltoallw", Call::new("neighbor_alltoallw"));
+        let call = ("ineighbor_alltoallw", const { Call::new("neighbor_alltoallw") });
         let (sources, destinations) = (neighbors.sources.to_vec(), neighbors.destinations.to_vec());
         self.start_all(call, given, taken, |own, at, given, taken| async move {
             let neighbors = Neighbors { sources: &sources, destinations: &destinations };

@@ -130,9 +130,10 @@ impl Communicator {
                 true => {
                     let mine = self.started_announcement((name, call), sample, caller);
                     let compared = self.share_place().compared(at, mine, steps);
-                    self.process().schedule(self.in_turn(at, compared))
+                    self.process().schedule(self.in_turn(at, Box::pin(compared)))
                 }
-                false => self.process().schedule(self.in_turn(at, steps)),
+                // Boxed before they are wrapped, since they are long to move.
+                false => self.process().schedule(self.in_turn(at, Box::pin(steps))),
             };
             let (communicator, give_back) = (self.share(), Box::new(give_back));
             Ok(Collective { communicator, call: name, schedule, give_back })
@@ -207,7 +208,7 @@ impl Communicator {
     #[track_caller]
     #[doc(alias = "MPI_Ibarrier")]
     pub fn ibarrier(&self) -> Result<Collective<()>> {
-        self.start("ibarrier", Call::new("barrier"), |own, at| {
+        self.start("ibarrier", const { Call::new("barrier") }, |own, at| {
             let steps =
                 async move { own.participants(at).allgather(Bytes::default()).await.map(drop) };
             Ok((steps, || Some(()), None))
@@ -232,7 +233,7 @@ impl Communicator {
     #[doc(alias = "MPI_Ibcast")]
     pub fn ibcast<M: Memory>(&self, data: impl Into<Given<M>>, root: i32) -> Result<Collective<M>> {
         let caller = Location::caller();
-        self.start("ibcast", Call::new("bcast").with_root(root), |own, at| {
+        self.start("ibcast", const { Call::new("bcast") }.with_root(root), |own, at| {
             let data = taken(data.into(), &own)?;
             let held = data.clone();
             let sample = own.sample_started(at.call, side(&data), side(&data));
@@ -265,8 +266,10 @@ impl Communicator {
         room: impl Into<Given<N>>,
         root: i32,
     ) -> Result<Collective<(M, N)>> {
-        let (call, both) =
-            (("igather", Call::new("gather").with_root(root)), (data.into(), room.into()));
+        let (call, both) = (
+            ("igather", const { Call::new("gather") }.with_root(root)),
+            (data.into(), room.into()),
+        );
         self.start_both(call, both, |own, at, data, room| async move {
             own.gather_steps(at, side(&data), side(&room), None, root).await
         })
@@ -298,8 +301,10 @@ impl Communicator {
         root: i32,
     ) -> Result<Collective<(M, N)>> {
         let ranges = ranges.to_vec();
-        let (call, both) =
-            (("igatherv", Call::new("gatherv").with_root(root)), (data.into(), room.into()));
+        let (call, both) = (
+            ("igatherv", const { Call::new("gatherv") }.with_root(root)),
+            (data.into(), room.into()),
+        );
         self.start_both(call, both, |own, at, data, room| async move {
             own.gather_steps(at, side(&data), side(&room), Some(&ranges), root).await
         })
@@ -327,7 +332,8 @@ impl Communicator {
         data: impl Into<Given<M>>,
         room: impl Into<Given<N>>,
     ) -> Result<Collective<(M, N)>> {
-        let (call, both) = (("iallgather", Call::new("allgather")), (data.into(), room.into()));
+        let (call, both) =
+            (("iallgather", const { Call::new("allgather") }), (data.into(), room.into()));
         self.start_both(call, both, |own, at, data, room| async move {
             own.allgather_steps(at, side(&data), side(&room), None).await
         })
@@ -358,7 +364,8 @@ impl Communicator {
         ranges: &[Range<i64>],
     ) -> Result<Collective<(M, N)>> {
         let ranges = ranges.to_vec();
-        let (call, both) = (("iallgatherv", Call::new("allgatherv")), (data.into(), room.into()));
+        let (call, both) =
+            (("iallgatherv", const { Call::new("allgatherv") }), (data.into(), room.into()));
         self.start_both(call, both, |own, at, data, room| async move {
             own.allgather_steps(at, side(&data), side(&room), Some(&ranges)).await
         })
@@ -387,8 +394,10 @@ impl Communicator {
         room: impl Into<Given<N>>,
         root: i32,
     ) -> Result<Collective<(M, N)>> {
-        let (call, both) =
-            (("iscatter", Call::new("scatter").with_root(root)), (data.into(), room.into()));
+        let (call, both) = (
+            ("iscatter", const { Call::new("scatter") }.with_root(root)),
+            (data.into(), room.into()),
+        );
         self.start_both(call, both, |own, at, data, room| async move {
             own.scatter_steps(at, side(&data), None, side(&room), root).await
         })
@@ -420,8 +429,10 @@ impl Communicator {
         root: i32,
     ) -> Result<Collective<(M, N)>> {
         let ranges = ranges.to_vec();
-        let (call, both) =
-            (("iscatterv", Call::new("scatterv").with_root(root)), (data.into(), room.into()));
+        let (call, both) = (
+            ("iscatterv", const { Call::new("scatterv") }.with_root(root)),
+            (data.into(), room.into()),
+        );
         self.start_both(call, both, |own, at, data, room| async move {
             own.scatter_steps(at, side(&data), Some(&ranges), side(&room), root).await
         })
@@ -449,7 +460,8 @@ impl Communicator {
         data: impl Into<Given<M>>,
         room: impl Into<Given<N>>,
     ) -> Result<Collective<(M, N)>> {
-        let (call, both) = (("ialltoall", Call::new("alltoall")), (data.into(), room.into()));
+        let (call, both) =
+            (("ialltoall", const { Call::new("alltoall") }), (data.into(), room.into()));
         self.start_both(call, both, |own, at, data, room| async move {
             own.alltoall_steps(at, (side(&data), None), (side(&room), None)).await
         })
@@ -479,7 +491,7 @@ impl Communicator {
         (room, taken): (impl Into<Given<N>>, &[Range<i64>]),
     ) -> Result<Collective<(M, N)>> {
         let (given, taken) = (given.to_vec(), taken.to_vec());
-        let call = ("ialltoallv", Call::new("alltoallv"));
+        let call = ("ialltoallv", const { Call::new("alltoallv") });
         self.start_both(call, (data.into(), room.into()), |own, at, data, room| async move {
             let (data, room) = ((side(&data), Some(&given[..])), (side(&room), Some(&taken[..])));
             own.alltoall_steps(at, data, room).await
@@ -511,7 +523,7 @@ impl Communicator {
         given: impl IntoIterator<Item = Given<M>>,
         taken: impl IntoIterator<Item = Given<N>>,
     ) -> Result<Collective<(Vec<M>, Vec<N>)>> {
-        let call = ("ialltoallw", Call::new("alltoallw"));
+        let call = ("ialltoallw", const { Call::new("alltoallw") });
         self.start_all(call, given, taken, |own, at, given, taken| async move {
             own.alltoallw_steps(at, &sides(&given), &sides(&taken)).await
         })

@@ -338,7 +338,7 @@ impl<'a> Posts<'a> {
         let found = |_: &mut Context<'_>| {
             let arming = process.is_arming();
             let Err(rank) = poll(arming) else { return Poll::Ready(Ok(())) };
-            if let Some(slot) = passed(rank).filter(|_| arming) {
+            if let Some(slot) = arming.then(|| passed(rank)).flatten() {
                 return Poll::Ready(Err(self.mismatch(slot)));
             }
             if process.is_bereft() {

@@ -18,12 +18,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
 use super::Communicator;
-use super::board::{self, Board};
+use super::board::{self, Board, Form};
 use super::calls::{Call, Ongoing};
 use super::participants::Participants;
 use crate::engine::Channel;
 use crate::error::Result;
-use crate::process::Process;
+use crate::process::{Process, Steps};
 
 /// The calls that take turns, and their board.
 #[derive(Default)]
@@ -165,14 +165,11 @@ impl Communicator {
     }
 
     /// The steps of a call with a request, in its turn if it uses a board.
-    pub(super) fn in_turn<S>(
+    pub(super) fn in_turn(
         &self,
         at: Ongoing,
-        steps: S,
-    ) -> impl Future<Output = Result<()>> + Send + use<S>
-    where
-        S: Future<Output = Result<()>> + Send + 'static,
-    {
+        steps: Steps,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
         let turn = self.takes_turns(at.call).then(|| {
             let turn = Turn { communicator: self.share_place(), number: at.turn };
             self.turns().open().push_back(at.turn);
@@ -206,14 +203,15 @@ impl Communicator {
             return Ok(());
         }
         let (group, rank) = (self.group(), self.rank() as u32);
-        let (channel, tag, longest) = match &self.reserved {
+        let size = group.size() as u32;
+        let (channel, tag, form) = match &self.reserved {
             // A message of the call by which it isn't made comes later.
-            Some(reserved) => (at.channel, reserved.number, board::longest_of_many(group.size())),
-            None => (Channel::Board, 1, board::LONGEST),
+            Some(reserved) => (at.channel, reserved.number, Form::of_persistent(size)),
+            None => (Channel::Board, 1, Form::STARTED),
         };
         let context = self.context(channel);
         let all = Participants::new(self.process(), group, rank, context, tag).returning();
-        let made = self.make_board(all, longest).await?;
+        let made = self.make_board(all, form).await?;
         let _ = board.set(made);
         Ok(())
     }

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Waker};
 
+use smallvec::SmallVec;
+
 use super::Process;
 use crate::error::Result;
 
@@ -40,7 +42,7 @@ enum Advance {
     Ended,
 }
 
-type Steps = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
+pub(crate) type Steps = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 
 impl Schedule {
     /// Whether the call is complete, with success or with an error.
@@ -128,7 +130,9 @@ impl Process {
     /// The outcome that concerns the caller most; `None` without schedules.
     #[inline(never)]
     fn advance_all(&self) -> Option<Advance> {
-        let schedules = lock(&self.books.schedules.list).clone();
+        // The steps of one may start another.
+        let schedules: SmallVec<[_; 4]> =
+            lock(&self.books.schedules.list).iter().cloned().collect();
         let outcome = schedules.iter().map(|schedule| schedule.advance()).max();
         if outcome == Some(Advance::Ended) {
             let mut list = lock(&self.books.schedules.list);

@@ -37,7 +37,7 @@ impl Communicator {
         root: i32,
     ) -> Result<Collective<(M, N)>> {
         let op = op.into();
-        let call = Call::new("reduce").by(op.get().predefined()).with_root(root);
+        let call = const { Call::new("reduce") }.by(op.get().predefined()).with_root(root);
         let both = (data.into(), room.into());
         self.start_both(("ireduce", call), both, |own, at, data, room| async move {
             own.reduce_steps(at, side(&data), side(&room), op.get(), root).await
@@ -68,7 +68,7 @@ impl Communicator {
         op: impl Into<SharedOperator>,
     ) -> Result<Collective<(M, N)>> {
         let op = op.into();
-        let call = Call::new("allreduce").by(op.get().predefined());
+        let call = const { Call::new("allreduce") }.by(op.get().predefined());
         let both = (data.into(), room.into());
         self.start_both(("iallreduce", call), both, |own, at, data, room| async move {
             own.allreduce_steps(at, side(&data), side(&room), op.get()).await
@@ -99,7 +99,7 @@ impl Communicator {
         op: impl Into<SharedOperator>,
     ) -> Result<Collective<(M, N)>> {
         let op = op.into();
-        let call = Call::new("scan").by(op.get().predefined());
+        let call = const { Call::new("scan") }.by(op.get().predefined());
         let both = (data.into(), room.into());
         self.start_both(("iscan", call), both, |own, at, data, room| async move {
             own.scan_steps(at, side(&data), side(&room), op.get(), true).await
@@ -130,7 +130,7 @@ impl Communicator {
         op: impl Into<SharedOperator>,
     ) -> Result<Collective<(M, N)>> {
         let op = op.into();
-        let call = Call::new("exscan").by(op.get().predefined());
+        let call = const { Call::new("exscan") }.by(op.get().predefined());
         let both = (data.into(), room.into());
         self.start_both(("iexscan", call), both, |own, at, data, room| async move {
             own.scan_steps(at, side(&data), side(&room), op.get(), false).await
@@ -164,7 +164,7 @@ impl Communicator {
         op: impl Into<SharedOperator>,
     ) -> Result<Collective<(M, N)>> {
         let op = op.into();
-        let call = Call::new("reduce_scatter_block").by(op.get().predefined());
+        let call = const { Call::new("reduce_scatter_block") }.by(op.get().predefined());
         let both = (data.into(), room.into());
         self.start_both(("ireduce_scatter_block", call), both, |own, at, data, room| async move {
             own.reduce_scatter_steps(at, side(&data), side(&room), None, op.get()).await
@@ -199,7 +199,7 @@ impl Communicator {
         op: impl Into<SharedOperator>,
     ) -> Result<Collective<(M, N)>> {
         let (op, ranges) = (op.into(), ranges.to_vec());
-        let call = Call::new("reduce_scatter").by(op.get().predefined());
+        let call = const { Call::new("reduce_scatter") }.by(op.get().predefined());
         let both = (data.into(), room.into());
         self.start_both(("ireduce_scatter", call), both, |own, at, data, room| async move {
             own.reduce_scatter_steps(at, side(&data), side(&room), Some(&ranges), op.get()).await
