@@ -346,7 +346,7 @@ impl Board {
     /// Whether the next slot of this rank may be overwritten. Otherwise returns a rank that may
     /// still need the string there. With `arming`, that rank will ring.
     pub(super) fn is_free(&self, arming: bool) -> Result<(), u32> {
-        let own = &self.own[self.next.load(Ordering::Relaxed) % self.slots];
+        let own = &self.own[self.next.load(Ordering::Relaxed)];
         let mut done = own.done.load(Ordering::Relaxed) | 1 << self.rank;
         let exchange = own.exchange.load(Ordering::Relaxed);
         for rank in 0..self.size {
@@ -385,7 +385,7 @@ impl Board {
     /// Writes this rank's string of an exchange, in pieces, to its next slot, which is free. `None`
     /// says that the string doesn't go by the board.
     pub(super) fn post(&self, exchange: Exchange, call: u64, pieces: Option<&[Piece<'_>]>) {
-        let which = self.next.load(Ordering::Relaxed) % self.slots;
+        let which = self.next.load(Ordering::Relaxed);
         let slot = self.slot(self.rank, which);
         self.write(slot + NUMBER, exchange.number);
         // A rank that reads the new call finds the new number, too; see `call`.
@@ -412,7 +412,8 @@ impl Board {
         self.before.1.store(call, Ordering::Relaxed);
         self.own[which].exchange.store(exchange.name, Ordering::Relaxed);
         self.own[which].done.store(0, Ordering::Relaxed);
-        self.next.store(which + 1, Ordering::Relaxed);
+        let next = if which + 1 == self.slots { 0 } else { which + 1 };
+        self.next.store(next, Ordering::Relaxed);
         self.found[self.rank as usize].store(slot, Ordering::Relaxed);
         // Also releases what was written before.
         if counter::set(self.word(slot), exchange.name) {
