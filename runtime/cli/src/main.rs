@@ -69,7 +69,10 @@ fn main() -> ExitCode {
             let help = mpiexec::named(name).render_long_help().to_string();
             return if print(&help).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
-        Some("mpiexec" | "mpirun") => Arguments::parse_from(mpiexec::translate(words.collect())),
+        Some("mpiexec" | "mpirun") => {
+            let host_file = mpiexec::host_file(|name| std::env::var_os(name));
+            Arguments::parse_from(mpiexec::translate(words.collect(), host_file))
+        }
         _ => Arguments::try_parse().unwrap_or_else(|error| with_suggestion(error).exit()),
     };
     match arguments.command {

@@ -20,7 +20,8 @@ Options that MPI names, and those of other launchers:
   -wdir DIR, -l                  working directory; ranks before the lines of output
   --oversubscribe, --allow-run-as-root    nothing, since nothing forbids it
 
-The library of this installation is found by programs that don't say where theirs is.
+Without hosts, HYDRA_HOST_FILE, I_MPI_HYDRA_HOST_FILE or OMPI_MCA_orte_default_hostfile names a file
+of them. The library of this installation is found by programs that don't say where theirs is.
 
 Examples:
   mpiexec -n 4 ./ring
@@ -48,13 +49,27 @@ pub fn asks_for_help(mut words: impl Iterator<Item = OsString>) -> bool {
     words.nth(1).is_some_and(|word| ["-h", "-help", "--help"].iter().any(|asked| word == *asked))
 }
 
+/// Variables that name a file of hosts for a command line without hosts: those of MPICH, Intel MPI
+/// and Open MPI. Operators of container clusters set one of them, and call mpiexec without hosts.
+const HOST_FILES: [&str; 3] =
+    ["HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE", "OMPI_MCA_orte_default_hostfile"];
+
+/// The file that the first set variable of [`HOST_FILES`] names. An empty value names none.
+pub fn host_file(variable: impl Fn(&str) -> Option<OsString>) -> Option<OsString> {
+    HOST_FILES.iter().find_map(|name| variable(name).filter(|file| !file.is_empty()))
+}
+
 /// Makes the command line of `longshore run` of one of `mpiexec`. Options that only `longshore run`
-/// has stay as they are.
-pub fn translate(words: Vec<OsString>) -> Vec<OsString> {
+/// has stay as they are. If the line names no hosts, they are those of `host_file`.
+pub fn translate(words: Vec<OsString>, host_file: Option<OsString>) -> Vec<OsString> {
     if let Some("--version" | "-version" | "-V") = words.first().and_then(|word| word.to_str()) {
         return vec!["longshore".into(), "--version".into()];
     }
-    let parts: Vec<Part> = words.split(|word| word == ":").map(Part::parse).collect();
+    let mut parts: Vec<Part> = words.split(|word| word == ":").map(Part::parse).collect();
+    if let (Some(file), Some(first)) = (host_file, parts.first_mut()) {
+        first.take_hosts_of(file);
+    }
+    parts.iter_mut().for_each(Part::give_room);
     let everywhere: Vec<OsString> =
         parts.iter().flat_map(|part| part.everywhere.iter().cloned()).collect();
     let mut line: Vec<OsString> = vec!["longshore".into(), "run".into()];
@@ -78,6 +93,8 @@ struct Part {
     options: Vec<OsString>,
     /// Variables for all parts.
     everywhere: Vec<OsString>,
+    /// The option that gives each host room for a number of ranks, and this number.
+    per_host: Option<(OsString, OsString)>,
     /// The program and its arguments.
     program: Vec<OsString>,
 }
@@ -86,7 +103,6 @@ impl Part {
     fn parse(words: &[OsString]) -> Part {
         let mut part = Part::default();
         let mut words = words.iter().cloned();
-        let mut per_host = None;
         while let Some(word) = words.next() {
             if !word.as_bytes().starts_with(b"-") {
                 part.program.push(word);
@@ -110,7 +126,7 @@ impl Part {
                 Some("-rr" | "-bynode" | "--bynode") => part.map_by(Some("node".into())),
                 Some("-byslot" | "--byslot") => part.map_by(Some("slot".into())),
                 Some("-ppn" | "-perhost" | "-npernode" | "--npernode") => {
-                    per_host = words.next().map(|count| (word, count));
+                    part.per_host = words.next().map(|count| (word, count));
                 }
                 // Permissions that nobody needs here.
                 Some("--oversubscribe" | "--allow-run-as-root") => {}
@@ -133,9 +149,6 @@ impl Part {
                 }
             }
         }
-        if let Some((option, count)) = per_host {
-            part.give_room(option, count);
-        }
         part
     }
 
@@ -150,9 +163,23 @@ impl Part {
         self.take("--map-by", translated);
     }
 
-    /// Gives each host of the job room for `count` ranks. Without hosts all ranks are on this one.
-    /// An option beside a file of hosts stays as it is, and is refused by `longshore run`.
-    fn give_room(&mut self, option: OsString, count: OsString) {
+    /// Takes the hosts of a file, unless the part names hosts. Hosts are those of all parts, and
+    /// only the first part can name them.
+    fn take_hosts_of(&mut self, file: OsString) {
+        let names_hosts = |word: &OsString| {
+            let name = word.as_bytes().split(|&byte| byte == b'=').next();
+            name == Some(b"--host") || name == Some(b"--hostfile")
+        };
+        if !self.options.iter().any(names_hosts) {
+            self.options.splice(0..0, ["--hostfile".into(), file]);
+        }
+    }
+
+    /// Gives each host of the job room for as many ranks as the part says. Without hosts all ranks
+    /// are on this one. An option beside a file of hosts stays as it is, and is refused by
+    /// `longshore run`.
+    fn give_room(&mut self) {
+        let Some((option, count)) = self.per_host.take() else { return };
         if self.options.iter().any(|word| word == "--hostfile") {
             return self.options.extend([option, count]);
         }
@@ -206,7 +233,11 @@ mod tests {
     use super::*;
 
     fn translated(given: &str) -> String {
-        let line = translate(given.split_whitespace().map(OsString::from).collect());
+        translated_with(None, given)
+    }
+
+    fn translated_with(host_file: Option<OsString>, given: &str) -> String {
+        let line = translate(given.split_whitespace().map(OsString::from).collect(), host_file);
         let line: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
         line.join(" ")
     }
@@ -241,5 +272,40 @@ mod tests {
             assert_eq!(translated(asked), "longshore --version");
         }
         assert_eq!(translated("-n 1 ./a --version"), "longshore run -n 1 ./a --version");
+    }
+
+    #[test]
+    fn hosts_of_a_variable_are_those_of_a_line_without_hosts() {
+        for (given, made) in [
+            ("-n 4 ./a", "--hostfile h -n 4 ./a"),
+            ("./a", "--hostfile h ./a"),
+            ("-n 1 ./a --host x : -n 2 ./b", "--hostfile h -n 1 ./a --host x : -n 2 ./b"),
+            ("-host x,y -n 2 ./a", "--host x,y -n 2 ./a"),
+            ("-f mine -n 2 ./a", "--hostfile mine -n 2 ./a"),
+            ("--hostfile mine ./a", "--hostfile mine ./a"),
+            ("--host=x,y ./a", "--host=x,y ./a"),
+            ("--hostfile=mine ./a", "--hostfile=mine ./a"),
+            ("-ppn 2 -n 4 ./a", "--hostfile h -n 4 -ppn 2 ./a"),
+            ("-ppn 2 -hosts x,y ./a", "--host x:2,y:2 ./a"),
+        ] {
+            let line = translated_with(Some("h".into()), given);
+            assert_eq!(line, format!("longshore run {made}"), "{given}");
+        }
+        assert_eq!(translated_with(Some("h".into()), "--version"), "longshore --version");
+    }
+
+    #[test]
+    fn the_first_variable_that_names_a_file_counts() {
+        let of = |set: &'static [(&str, &str)]| {
+            host_file(move |name| {
+                set.iter().find(|(other, _)| *other == name).map(|(_, file)| file.into())
+            })
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[("HYDRA_HOST_FILE", "")]), None);
+        assert_eq!(of(&[("OMPI_MCA_orte_default_hostfile", "o")]), Some("o".into()));
+        assert_eq!(of(&[("I_MPI_HYDRA_HOST_FILE", "i")]), Some("i".into()));
+        let both = &[("OMPI_MCA_orte_default_hostfile", "o"), ("HYDRA_HOST_FILE", "h")];
+        assert_eq!(of(both), Some("h".into()));
     }
 }
