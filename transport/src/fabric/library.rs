@@ -67,9 +67,8 @@ pub enum LibraryError {
     },
     /// The library is too old.
     #[error(
-        "libfabric is too old: {} is version {version}. Longshore needs {OLDEST} or newer. Debian 13 \
-         has one, and so have conda (conda install -c conda-forge libfabric) and \
-         https://github.com/ofiwg/libfabric/releases. Install it, and name its file in {LIBRARY}",
+        "libfabric is too old: {} is version {version}. Longshore needs {OLDEST} or newer ({PACKAGES}). \
+         Install one, and name its file in {LIBRARY} if the system doesn't find it",
         .file.display()
     )]
     TooOld {
@@ -100,10 +99,12 @@ fn remedy(named: bool) -> String {
     format!("{first}, {OLDEST} or newer ({PACKAGES}){last}")
 }
 
-/// The commands that install libfabric.
-const PACKAGES: &str = "Debian 13, Ubuntu: apt-get install libfabric1; Fedora, RHEL: dnf install \
-                        libfabric; SUSE: zypper install libfabric1; Arch: pacman -S libfabric; \
-                        conda: conda install -c conda-forge libfabric";
+/// The commands that install libfabric, with releases that have one which serves. Older releases
+/// may have one that is refused: Debian 12's and Ubuntu 24.04's is version 1.17.
+const PACKAGES: &str = "Debian 13, Ubuntu 26.04 or newer: apt-get install libfabric1; Fedora, RHEL 10: \
+                        dnf install libfabric; SUSE 16: zypper install libfabric1; Arch: pacman -S \
+                        libfabric; any other: conda install -c conda-forge libfabric, or \
+                        https://github.com/ofiwg/libfabric/releases";
 
 /// The libfabric of this process.
 #[derive(Clone, Copy)]
@@ -344,5 +345,9 @@ mod tests {
         let text = LibraryError::TooOld { file, version: version(1, 17) }.to_string();
         assert!(text.contains("/usr/lib/libfabric.so.1 is version 1.17"), "{text}");
         assert!(text.contains("1.20 or newer"), "{text}");
+        // A release whose library would be refused again isn't named.
+        for remedy in [LIBRARY, "Debian 13", "Ubuntu 26.04", "conda install"] {
+            assert!(text.contains(remedy), "{text}");
+        }
     }
 }
