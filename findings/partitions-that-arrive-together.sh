@@ -1,6 +1,6 @@
 #!/bin/bash
-# With MPICH 5.0.2 (PyPI's package) no partition of a message arrives before all are ready. With Open
-# MPI 5.0.11 each arrives by itself.
+# With MPICH 5.0.2 (PyPI's package) no partition of a message arrives before all are ready. With
+# Open MPI 5.0.11 each arrives by itself.
 #
 # MPI-5.0 chapter 4: MPI_Parrived tells a receiver that one partition has come, so that it can work
 # on it while threads of the sender still fill others. Here the sender marks one of four partitions

@@ -103,6 +103,8 @@ fn a_revocation_ends_the_calls_of_all_members() {
         let world = rank.world();
         world.set_errhandler(ErrorHandler::Return);
         let (one, two) = (world.dup().unwrap(), world.dup().unwrap());
+        // Its calls with requests have a board then, on one host.
+        one.ibarrier().unwrap().wait().unwrap();
         match world.rank() {
             0 => {
                 // Each other rank is in a call that waits for this one.

@@ -4,8 +4,9 @@
 //! 1. A sender that prepares a message tells the receiver how it divides its data. This *offer* has
 //!    the tag of the message, in a channel of its own. Receives take the offers of their sender and
 //!    tag in the order in which they are prepared, so the n-th send matches the n-th receive.
-//! 2. Each part is a message of its own, in another channel. Its tag is a number that the sender has
-//!    given it. So parts go in any order, and those of the next round come after those of this one.
+//! 2. Each part is a message of its own, in another channel. Its tag is a number that the sender
+//!    has given it. So parts go in any order, and those of the next round come after those of this
+//!    one.
 //! 3. The receiver divides its data as it likes. If a part ends between two of its elements, the
 //!    parts are kept until all have come.
 
@@ -340,8 +341,9 @@ impl Partitioned {
             Ok(())
         });
         set(Part::Sent(sent, failed))?;
-        // Another thread may sleep until the last part has gone.
-        process.wake();
+        // Another thread may sleep until the last part has gone. It looks with the engine locked.
+        let _engine = process.engine();
+        process.nudge();
         Ok(())
     }
 

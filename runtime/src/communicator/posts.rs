@@ -341,7 +341,7 @@ impl<'a> Posts<'a> {
             if let Some(slot) = arming.then(|| passed(rank)).flatten() {
                 return Poll::Ready(Err(self.mismatch(slot)));
             }
-            if process.is_bereft() {
+            if process.is_bereft() || self.communicator.has_been_revoked() {
                 if let Some(error) = self.lost(process.engine().state()) {
                     return Poll::Ready(Err(error));
                 }

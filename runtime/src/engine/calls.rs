@@ -159,7 +159,8 @@ impl State {
     /// The error of a barrier by flags whose ranks don't all come.
     #[inline(never)] // The loops of waits stay small.
     pub(crate) fn lost_at(&self, barrier: &Barrier) -> Option<Error> {
-        match self.peers.is_troubled() {
+        // A poisoned window is lost, and a revoked communicator is not.
+        match self.peers.is_bereft() || self.peers.is_troubled() {
             true => {
                 let revoked = barrier.context().and_then(|context| self.revoked(context));
                 revoked.or_else(|| self.find_lost(barrier.group(), barrier.window()))

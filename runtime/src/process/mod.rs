@@ -445,13 +445,6 @@ impl Process {
         Ok(())
     }
 
-    /// Wakes the other threads of this rank that wait, since one of their calls may be complete.
-    pub(crate) fn wake(&self) {
-        // Sleepers hold it for their last look, so each of them sees what was done before.
-        drop(self.engine());
-        self.waiter.nudge(0);
-    }
-
     /// Whether the rank has left the job.
     pub(crate) fn is_over(&self) -> bool {
         self.course.life.load(Ordering::Acquire) == Life::Finalized as u8
