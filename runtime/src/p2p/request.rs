@@ -522,8 +522,22 @@ impl Communicator {
         start().map_err(|error| self.raise(error.at(|| self.toward("irecv", source)), caller))
     }
 
-    /// An [`irecv`](Communicator::irecv) into memory that the program keeps until its end. See
-    /// [`Promised::raw`] for an example.
+    /// An [`irecv`](Communicator::irecv) into memory that the program keeps until its end.
+    ///
+    /// ```
+    /// use longshore::Promised;
+    ///
+    /// # let rank = longshore::init()?;
+    /// let (int, mut room) = (rank.type_of::<i32>()?, [0]);
+    /// // SAFETY: the array holds an integer. It outlives the request, and is used after its end.
+    /// let place = unsafe { Promised::raw(room.as_mut_ptr().cast(), 1, &int) };
+    /// let mut receiving = rank.alone().irecv_promised(place, 0, 0)?;
+    /// rank.alone().send(&[7], 0, 0)?;
+    /// receiving.complete()?;
+    /// assert_eq!(room, [7]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`irecv`](Communicator::irecv).
