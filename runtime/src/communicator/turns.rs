@@ -227,6 +227,11 @@ mod tests {
     use crate::rank::Rank;
     use crate::sim::{Options, run_shared};
 
+    /// Options of ranks on one host, also where the tests of others run on several.
+    fn on_one_host(ranks: usize) -> Options {
+        Options { hosts: vec![0; ranks], ..Options::default() }
+    }
+
     fn has_board(communicator: &Communicator) -> bool {
         communicator.turns().board().is_some()
     }
@@ -249,7 +254,7 @@ mod tests {
                 assert!(has_board(&reserved));
                 rank.finalize().unwrap();
             };
-            run_shared(size as u32, &Options::default(), body).unwrap();
+            run_shared(size as u32, &on_one_host(size as usize), body).unwrap();
         }
     }
 
@@ -278,7 +283,7 @@ mod tests {
             assert!(has_board(world));
             rank.finalize().unwrap();
         };
-        run_shared(2, &Options::default(), body).unwrap();
+        run_shared(2, &on_one_host(2), body).unwrap();
     }
 
     #[test]
@@ -301,7 +306,7 @@ mod tests {
             assert!(calls.iter().all(has_board));
             rank.finalize().unwrap();
         };
-        run_shared(3, &Options::default(), body).unwrap();
+        run_shared(3, &on_one_host(3), body).unwrap();
     }
 
     #[test]
@@ -330,7 +335,7 @@ mod tests {
             drop(kept);
             rank.finalize().unwrap();
         };
-        run_shared(2, &Options::default(), body).unwrap();
+        run_shared(2, &on_one_host(2), body).unwrap();
     }
 
     #[test]
@@ -349,7 +354,7 @@ mod tests {
             assert!(text.contains("allgather (call 2)"), "{text}");
         };
         // The checks would find it first.
-        let options = Options { check: Checking::Off, ..Options::default() };
+        let options = Options { check: Checking::Off, ..on_one_host(2) };
         run_shared(2, &options, body).unwrap();
     }
 }
