@@ -165,6 +165,26 @@ static void in_turn(void) {
   OK(MPI_Request_free(&receive));
 }
 
+/* Partitions without elements arrive as well, once they are ready. */
+static void empty(void) {
+  int flag;
+  MPI_Request send, receive;
+  OK(MPI_Psend_init(NULL, 2, 0, MPI_INT, to, 10, MPI_COMM_WORLD, MPI_INFO_NULL, &send));
+  OK(MPI_Precv_init(NULL, 2, 0, MPI_INT, from, 10, MPI_COMM_WORLD, MPI_INFO_NULL, &receive));
+  OK(MPI_Start(&receive));
+  OK(MPI_Parrived(receive, 0, &flag));
+  CHECK(!flag);
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  OK(MPI_Start(&send));
+  OK(MPI_Pready_range(0, 1, send));
+  do OK(MPI_Parrived(receive, 1, &flag));
+  while (!flag);
+  OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+  OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
+  OK(MPI_Request_free(&send));
+  OK(MPI_Request_free(&receive));
+}
+
 static void refused(void) {
   int data[4] = {0}, flag;
   MPI_Request send, receive, other;
@@ -242,6 +262,7 @@ int main(int argc, char **argv) {
   matching();
   threads();
   in_turn();
+  empty();
   refused();
   freed();
   return end();

@@ -363,8 +363,9 @@ impl Partitioned {
             let items = |number: u32| u64::from(number) * data.items;
             let (begin, end) = (items(partition), items(partition + 1));
             let parts = arrived.get().zip(offer.get());
+            // Partitions without elements come with the last one.
             steps.has_ended()
-                || parts.is_some_and(|(parts, offer)| {
+                || parts.filter(|_| data.items > 0).is_some_and(|(parts, offer)| {
                     let covers = (begin / offer.items.max(1), end.div_ceil(offer.items.max(1)));
                     let covers = parts.get(covers.0 as usize..covers.1 as usize);
                     covers.is_some_and(|parts| parts.iter().all(|it| it.load(Ordering::Acquire)))
