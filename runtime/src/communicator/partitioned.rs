@@ -148,37 +148,29 @@ impl Communicator {
         tag: i32,
     ) -> Result<Partitioned> {
         let (caller, data) = (Location::caller(), data.into());
-        let made = self.prepare_send(data, partitions, dest, tag);
-        made.map_err(|error| self.raised(error, "psend_init", caller))
-    }
-
-    fn prepare_send<M: Memory>(
-        &self,
-        data: Given<M>,
-        partitions: u32,
-        dest: i32,
-        tag: i32,
-    ) -> Result<Partitioned> {
-        let way = self.way(dest)?;
-        let data = self.partitions_of(data, partitions)?;
-        let first = self.shared.partitions.take(partitions)?;
-        let offered = match way.peer {
-            Some(peer) => {
-                let offer = Offer { partitions, items: data.items, first };
-                let encoded = shipable::codec::encode(&offer, MAX_VALUE);
-                let encoded = encoded.map_err(|error| protocol(peer, &error.to_string()))?;
-                let way = way.clone();
-                Some(self.process().schedule(async move {
-                    way.at(Channel::Offers, tag)
-                        .exchange(Some((peer, encoded.into())), None)
-                        .await?;
-                    Ok(())
-                }))
-            }
-            None => None,
+        let prepare = || -> Result<Partitioned> {
+            let way = self.way(dest)?;
+            let data = self.partitions_of(data, partitions)?;
+            let first = self.shared.partitions.take(partitions)?;
+            let offered = match way.peer {
+                Some(peer) => {
+                    let offer = Offer { partitions, items: data.items, first };
+                    let encoded = shipable::codec::encode(&offer, MAX_VALUE);
+                    let encoded = encoded.map_err(|error| protocol(peer, &error.to_string()))?;
+                    let way = way.clone();
+                    Some(self.process().schedule(async move {
+                        way.at(Channel::Offers, tag)
+                            .exchange(Some((peer, encoded.into())), None)
+                            .await?;
+                        Ok(())
+                    }))
+                }
+                None => None,
+            };
+            let half = Half::Send(first, Mutex::default());
+            Ok(Partitioned(Arc::new(Prepared { way, data, half, offered })))
         };
-        let half = Half::Send(first, Mutex::default());
-        Ok(Partitioned(Arc::new(Prepared { way, data, half, offered })))
+        prepare().map_err(|error| self.raised(error, "psend_init", caller))
     }
 
     /// Prepares to receive partitions of equal length, which the room is divided into.
@@ -192,32 +184,24 @@ impl Communicator {
         tag: i32,
     ) -> Result<Partitioned> {
         let (caller, room) = (Location::caller(), room.into());
-        let made = self.prepare_receive(room, partitions, source, tag);
-        made.map_err(|error| self.raised(error, "precv_init", caller))
-    }
-
-    fn prepare_receive<M: Memory>(
-        &self,
-        room: Given<M>,
-        partitions: u32,
-        source: i32,
-        tag: i32,
-    ) -> Result<Partitioned> {
-        let way = self.way(source)?;
-        let data = self.partitions_of(room, partitions)?;
-        side(&data.data).resolve(self)?.check_disjoint()?;
-        let offer = Arc::new(OnceLock::new());
-        let offered = way.peer.map(|peer| {
-            let (way, offer) = (way.clone(), offer.clone());
-            self.process().schedule(async move {
-                let told = way.at(Channel::Offers, tag).exchange(None, Some(peer)).await?;
-                let decoded = shipable::codec::decode(&told, MAX_VALUE);
-                let _ = offer.set(decoded.map_err(|error| protocol(peer, &error.to_string()))?);
-                Ok(())
-            })
-        });
-        let half = Half::Receive(offer, Mutex::default());
-        Ok(Partitioned(Arc::new(Prepared { way, data, half, offered })))
+        let prepare = || -> Result<Partitioned> {
+            let way = self.way(source)?;
+            let data = self.partitions_of(room, partitions)?;
+            side(&data.data).resolve(self)?.check_disjoint()?;
+            let offer = Arc::new(OnceLock::new());
+            let offered = way.peer.map(|peer| {
+                let (way, offer) = (way.clone(), offer.clone());
+                self.process().schedule(async move {
+                    let told = way.at(Channel::Offers, tag).exchange(None, Some(peer)).await?;
+                    let decoded = shipable::codec::decode(&told, MAX_VALUE);
+                    let _ = offer.set(decoded.map_err(|error| protocol(peer, &error.to_string()))?);
+                    Ok(())
+                })
+            });
+            let half = Half::Receive(offer, Mutex::default());
+            Ok(Partitioned(Arc::new(Prepared { way, data, half, offered })))
+        };
+        prepare().map_err(|error| self.raised(error, "precv_init", caller))
     }
 
     /// The way to a rank.
