@@ -155,8 +155,7 @@ pub(super) struct Board {
     is_claimed: AtomicBool,
     /// The last exchange that is said to be done in this rank's counter.
     told: AtomicU32,
-    /// The name of an exchange that is to be resumed; 0 if there is none.
-    open: AtomicU32,
+    open: Open,
     /// Whether there is a call in `other`.
     has_surplus: AtomicBool,
     /// A call of another rank that this one hasn't made.
@@ -169,6 +168,35 @@ struct Posted {
     exchange: AtomicU32,
     /// The bits of the ranks of which this one knows that they have done with it.
     done: AtomicU32,
+}
+
+/// An exchange that is to be resumed.
+struct Open {
+    /// Its name; 0 if there is none.
+    name: AtomicU32,
+    has_posted: AtomicBool,
+    awaited: AtomicU32,
+}
+
+/// How a rank leaves an exchange that is to be resumed.
+pub(super) struct Left {
+    /// Whether it has posted what it posts.
+    pub has_posted: bool,
+    /// The rank for whose post it waits, or one of the numbers of [`Awaited`].
+    pub awaited: u32,
+}
+
+/// For what a call with a request waits when it returns.
+#[derive(Clone, Copy)]
+pub(super) enum Awaited {
+    /// The own next slot.
+    Slot,
+    Post(u32),
+}
+
+impl Awaited {
+    pub(super) const NOTHING: u32 = u32::MAX;
+    pub(super) const SLOT: u32 = u32::MAX - 1;
 }
 
 /// An exchange: its name, and the number of its call.
@@ -220,7 +248,11 @@ impl Board {
             before,
             is_claimed: AtomicBool::new(false),
             told: AtomicU32::new(0),
-            open: AtomicU32::new(0),
+            open: Open {
+                name: AtomicU32::new(0),
+                has_posted: AtomicBool::new(false),
+                awaited: AtomicU32::new(Awaited::NOTHING),
+            },
             has_surplus: AtomicBool::new(false),
             other: Mutex::default(),
             shapes: Shapes::default(),
@@ -325,22 +357,48 @@ impl Board {
         self.read(self.done_of(rank) + REFUSED) == exchange.name
     }
 
-    /// Leaves an exchange open, in which this rank has posted what it posts there: the general
-    /// steps of its call [resume](Board::resume) it.
-    pub(super) fn leave_open(&self, exchange: Exchange) {
-        self.open.store(exchange.name, Ordering::Relaxed);
+    /// Leaves an exchange open: the next attempt of its call, or its general steps, will
+    /// [resume](Board::resume) it.
+    pub(super) fn leave_open(&self, exchange: Exchange, left: Left) {
+        self.open.has_posted.store(left.has_posted, Ordering::Relaxed);
+        self.open.awaited.store(left.awaited, Ordering::Relaxed);
+        self.open.name.store(exchange.name, Ordering::Relaxed);
     }
 
-    /// The exchange of a call that is left open, if there is one.
-    pub(super) fn resume(&self, number: i32) -> Option<Exchange> {
-        let name = self.open.load(Ordering::Relaxed);
-        if name == 0 {
+    /// The exchange of a call that is left open, if there is one, and whether this rank has posted
+    /// there.
+    pub(super) fn resume(&self, number: i32) -> Option<(Exchange, bool)> {
+        if self.open.name.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        self.open.store(0, Ordering::Relaxed);
-        let number = number as u32;
+        let open = self.open_of(number);
+        self.open.name.store(0, Ordering::Relaxed);
+        Some((open?, self.open.has_posted.load(Ordering::Relaxed)))
+    }
+
+    fn open_of(&self, number: i32) -> Option<Exchange> {
+        let (name, number) = (self.open.name.load(Ordering::Relaxed), number as u32);
         let is_of_call = name >> STEPS == (number << STEPS & counter::COUNTS) >> STEPS;
-        is_of_call.then_some(Exchange { name, number })
+        (name != 0 && is_of_call).then_some(Exchange { name, number })
+    }
+
+    /// For what a call waits in the exchange that it has left open.
+    pub(super) fn awaited(&self, number: i32) -> Option<(Exchange, Awaited)> {
+        let exchange = self.open_of(number)?;
+        let awaited = match self.open.awaited.load(Ordering::Relaxed) {
+            Awaited::NOTHING => return None,
+            Awaited::SLOT => Awaited::Slot,
+            rank => Awaited::Post(rank),
+        };
+        Some((exchange, awaited))
+    }
+
+    /// Whether what a call waits for is there.
+    pub(super) fn is_there(&self, exchange: Exchange, awaited: Awaited) -> bool {
+        match awaited {
+            Awaited::Slot => self.is_free(false).is_ok(),
+            Awaited::Post(rank) => self.find(rank, exchange, false).is_some(),
+        }
     }
 
     /// Whether the next slot of this rank may be overwritten. Otherwise returns a rank that may

@@ -132,8 +132,7 @@ impl Communicator {
                     let compared = self.share_place().compared(at, mine, steps);
                     self.process().schedule(self.in_turn(at, Box::pin(compared)))
                 }
-                // Boxed before they are wrapped, since they are long to move.
-                false => self.process().schedule(self.in_turn(at, Box::pin(steps))),
+                false => self.process().schedule(self.in_turn(at, steps)),
             };
             let (communicator, give_back) = (self.share(), Box::new(give_back));
             Ok(Collective { communicator, call: name, schedule, give_back })
@@ -238,7 +237,11 @@ impl Communicator {
             let held = data.clone();
             let sample = own.sample_started(at.call, side(&data), side(&data));
             own.note_use("bcast", side(&data), own.rank() != root, caller);
-            let steps = async move { own.bcast_steps(at, side(&held), root).await };
+            let steps = async move {
+                let data = side(&held);
+                let general = || own.bcast_steps(at, data, root);
+                own.short_or(at, || own.short_bcast(at, data, root), general).await
+            };
             Ok((steps, move || back(data), sample))
         })
     }
@@ -271,7 +274,9 @@ impl Communicator {
             (data.into(), room.into()),
         );
         self.start_both(call, both, |own, at, data, room| async move {
-            own.gather_steps(at, side(&data), side(&room), None, root).await
+            let (data, room) = (side(&data), side(&room));
+            let general = || own.gather_steps(at, data, room, None, root);
+            own.short_or(at, || own.short_gather(at, data, room, Some(root)), general).await
         })
     }
 
@@ -335,7 +340,9 @@ impl Communicator {
         let (call, both) =
             (("iallgather", const { Call::new("allgather") }), (data.into(), room.into()));
         self.start_both(call, both, |own, at, data, room| async move {
-            own.allgather_steps(at, side(&data), side(&room), None).await
+            let (data, room) = (side(&data), side(&room));
+            let general = || own.allgather_steps(at, data, room, None);
+            own.short_or(at, || own.short_gather(at, data, room, None), general).await
         })
     }
 
@@ -399,7 +406,9 @@ impl Communicator {
             (data.into(), room.into()),
         );
         self.start_both(call, both, |own, at, data, room| async move {
-            own.scatter_steps(at, side(&data), None, side(&room), root).await
+            let (data, room) = (side(&data), side(&room));
+            let general = || own.scatter_steps(at, data, None, room, root);
+            own.short_or(at, || own.short_scatter(at, data, room, root), general).await
         })
     }
 
@@ -463,7 +472,9 @@ impl Communicator {
         let (call, both) =
             (("ialltoall", const { Call::new("alltoall") }), (data.into(), room.into()));
         self.start_both(call, both, |own, at, data, room| async move {
-            own.alltoall_steps(at, (side(&data), None), (side(&room), None)).await
+            let (data, room) = (side(&data), side(&room));
+            let general = || own.alltoall_steps(at, (data, None), (room, None));
+            own.short_or(at, || own.short_alltoall(at, data, room), general).await
         })
     }
 

@@ -23,6 +23,7 @@ use super::posts::{Posts, made};
 use super::shapes::Shape;
 use super::slices::equal_slices;
 use crate::bytes::Bytes;
+use crate::engine::Channel;
 use crate::error::{ErrorKind, Result};
 use crate::job::Routes;
 use crate::memory::Span;
@@ -64,6 +65,7 @@ impl Communicator {
     pub(super) fn mode(&self, board: &Board, at: Ongoing, shape: &Shape) -> Option<Mode> {
         match shape.bytes <= board.longest_posted(at.call) {
             true => Some(Mode::Posted),
+            false if at.channel == Channel::Started => None,
             false => (!at.call.is_prefix() && self.may_offer()).then_some(Mode::Offered),
         }
     }

@@ -10,14 +10,14 @@
 
 use std::future::poll_fn;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use longshore_transport::Offer;
 use smallvec::SmallVec;
 
 use super::Communicator;
-use super::board::{Board, Exchange, MOST, Piece, Posters, Slot};
+use super::board::{Awaited, Board, Exchange, Left, MOST, Piece, Posters, Slot};
 use super::calls::Ongoing;
 use super::places::{PLACED, announced, announcement, place, placed};
 use super::shapes::{HEAD, Shape};
@@ -32,8 +32,12 @@ pub(super) struct Posts<'a> {
     board: &'a Board,
     at: Ongoing,
     exchange: Exchange,
-    /// Whether it was left open before: this rank has posted what it posts.
+    /// Whether it was left open before, so that its posts are counted.
     is_resumed: bool,
+    /// Whether this rank has posted what it posts.
+    has_posted: AtomicBool,
+    /// For what the exchange waits, as a [`Left`] has it.
+    awaited: AtomicU32,
     /// Whether this rank has read what each other one has posted, as each of them does.
     has_met: AtomicBool,
     /// Whether the general steps of the call go on with it.
@@ -53,7 +57,7 @@ impl Drop for Posts<'_> {
             self.communicator.process().take_offers_back();
         }
         match self.stays_open {
-            true => self.board.leave_open(self.exchange),
+            true => self.board.leave_open(self.exchange, self.left()),
             false => self.board.end(self.exchange, self.has_met.load(Ordering::Relaxed)),
         }
         self.board.release();
@@ -125,12 +129,17 @@ impl<'a> Posts<'a> {
         board: &'a Board,
         at: Ongoing,
     ) -> Result<Option<Posts<'a>>> {
-        communicator.process().check_living(board.group(), None)?;
         if !board.claim() {
             return Err(CLAIMED.into());
         }
         let open = board.resume(at.turn);
-        let Some(exchange) = open.or_else(|| board.begin(at.turn)) else {
+        // What a rank that is gone has posted before is there all the same.
+        if open.is_none() {
+            let living = communicator.process().check_living(board.group(), None);
+            living.inspect_err(|_| board.release())?;
+        }
+        let begin = || board.begin(at.turn).map(|exchange| (exchange, false));
+        let Some((exchange, has_posted)) = open.or_else(begin) else {
             board.release();
             return Ok(None);
         };
@@ -140,6 +149,8 @@ impl<'a> Posts<'a> {
             at,
             exchange,
             is_resumed: open.is_some(),
+            has_posted: AtomicBool::new(has_posted),
+            awaited: AtomicU32::new(Awaited::NOTHING),
             has_met: AtomicBool::new(false),
             stays_open: false,
             is_offering: AtomicBool::new(false),
@@ -147,10 +158,15 @@ impl<'a> Posts<'a> {
         }))
     }
 
-    /// Leaves the exchange to the general steps of the call, which begin it again. This rank has
-    /// posted what they post.
+    /// Leaves the exchange to the next attempt of the call, or to its general steps, which begin it
+    /// again. What this rank has posted is what they post.
     pub(super) fn leave_open(mut self) {
         self.stays_open = true;
+    }
+
+    fn left(&self) -> Left {
+        let has_posted = self.has_posted.load(Ordering::Relaxed);
+        Left { has_posted, awaited: self.awaited.load(Ordering::Relaxed) }
     }
 
     fn ranks(&self) -> Range<u32> {
@@ -173,40 +189,50 @@ impl<'a> Posts<'a> {
         }
     }
 
-    /// Posts the string of this rank, in pieces. Returns false if the board has no room for it, and
-    /// then says so there.
-    fn post(&self, pieces: &[Piece<'_>]) -> Result<bool> {
-        if !self.is_resumed && self.board.is_free(false).is_err() {
-            self.wait(|arming| self.board.is_free(arming), |_| None)?;
-        }
-        Ok(self.write(pieces))
+    /// Whether this rank may write to its slot, or needn't.
+    fn may_write(&self) -> bool {
+        self.has_posted.load(Ordering::Relaxed) || self.board.is_free(false).is_ok()
     }
 
-    /// Posts a string, as [`post`](Posts::post) does, in the steps of a call.
+    /// Posts the string of this rank, in pieces. Returns false if the call has to wait for its
+    /// slot and returns instead.
+    fn post(&self, pieces: &[Piece<'_>]) -> Result<bool> {
+        if !self.may_write() && !self.wait(|arming| self.board.is_free(arming), |_| None)? {
+            self.awaited.store(Awaited::SLOT, Ordering::Relaxed);
+            return Ok(false);
+        }
+        self.write(pieces);
+        Ok(true)
+    }
+
+    /// Posts a string in the steps of a call. Returns false if the board has no room for it, and
+    /// then says so there.
     async fn post_in_steps(&self, pieces: &[Piece<'_>]) -> Result<bool> {
-        if !self.is_resumed && self.board.is_free(false).is_err() {
+        if !self.may_write() {
             self.wait_in_steps(|arming| self.board.is_free(arming), |_| None).await?;
         }
         Ok(self.write(pieces))
     }
 
-    /// Writes the string of this rank to its slot, which is free.
+    /// Writes the string of this rank to its slot, which is free, unless it is there. Returns false
+    /// if there is no room for it, and then says so there.
     fn write(&self, pieces: &[Piece<'_>]) -> bool {
         let has_room = self.board.has_room(pieces.iter().map(Piece::len).sum());
-        if !self.is_resumed {
+        if !self.has_posted.load(Ordering::Relaxed) {
             self.board.post(self.exchange, self.at.call.word(), has_room.then_some(pieces));
+            self.has_posted.store(true, Ordering::Relaxed);
         }
         has_room
     }
 
     /// Waits until these ranks have posted; this rank isn't waited for. Returns whether the strings
-    /// of all of them are on the board.
+    /// of all of them are on the board, and false if the call returns instead of waiting.
     ///
     /// # Errors
     /// RMA_SYNC if one of them made another call.
     fn await_all(&self, ranks: Range<u32>) -> Result<bool> {
-        self.wait(self.finder(ranks.clone()), |rank| self.passed(rank))?;
-        self.check_calls(ranks)
+        let have_come = self.wait(self.finder(ranks.clone()), |rank| self.passed(rank))?;
+        if have_come { self.check_calls(ranks) } else { Ok(false) }
     }
 
     /// Waits until these ranks have posted, as [`await_all`](Posts::await_all) does, in the steps
@@ -332,23 +358,35 @@ impl<'a> Posts<'a> {
         passed: impl Fn(u32) -> Option<Slot>,
     ) -> Result<()> {
         if self.at.channel == Channel::Calls {
-            return self.wait(poll, passed);
+            return self.wait(poll, passed).map(drop);
         }
-        let process = self.communicator.process();
-        let found = |_: &mut Context<'_>| {
-            let arming = process.is_arming();
-            let Err(rank) = poll(arming) else { return Poll::Ready(Ok(())) };
-            if let Some(slot) = arming.then(|| passed(rank)).flatten() {
-                return Poll::Ready(Err(self.mismatch(slot)));
-            }
-            if process.is_bereft() || self.communicator.has_been_revoked() {
-                if let Some(error) = self.lost(process.engine().state()) {
-                    return Poll::Ready(Err(error));
-                }
-            }
-            Poll::Pending
+        let look = |_: &mut Context<'_>| match self.look(&mut poll, &passed) {
+            Ok(true) => Poll::Ready(Ok(())),
+            Ok(false) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
         };
-        poll_fn(found).await
+        poll_fn(look).await
+    }
+
+    /// Looks once for what a call with a request waits for. Returns whether it is there.
+    fn look(
+        &self,
+        mut poll: impl FnMut(bool) -> Result<(), u32>,
+        passed: impl Fn(u32) -> Option<Slot>,
+    ) -> Result<bool> {
+        let process = self.communicator.process();
+        let arming = process.is_arming();
+        let Err(rank) = poll(arming) else { return Ok(true) };
+        if let Some(slot) = arming.then(|| passed(rank)).flatten() {
+            return Err(self.mismatch(slot));
+        }
+        if process.is_bereft() || self.communicator.has_been_revoked() {
+            if let Some(error) = self.lost(process.engine().state()) {
+                return Err(error);
+            }
+        }
+        self.awaited.store(rank, Ordering::Relaxed);
+        Ok(false)
     }
 
     /// The error of a call whose ranks don't all come.
@@ -358,17 +396,22 @@ impl<'a> Posts<'a> {
     }
 
     /// Waits until `poll` returns no rank that it waits for. `passed` is the slot of one that has
-    /// left out this exchange.
+    /// left out this exchange. A call with a request looks once, and this returns false if it has
+    /// to wait.
     fn wait(
         &self,
         mut poll: impl FnMut(bool) -> Result<(), u32>,
         passed: impl Fn(u32) -> Option<Slot>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        if self.at.channel == Channel::Started {
+            return self.look(poll, passed);
+        }
         let process = self.communicator.process();
         if process.spin(|| poll(false).is_ok()) {
-            return process.keep_up();
+            process.keep_up()?;
+            return Ok(true);
         }
-        process.wait(|state, arming| match poll(arming) {
+        let wait = process.wait(|state, arming| match poll(arming) {
             Ok(()) => Some(Ok(())),
             Err(rank) => {
                 if arming {
@@ -384,7 +427,8 @@ impl<'a> Posts<'a> {
                 }
                 self.lost(state).map(Err)
             }
-        })
+        });
+        wait.map(|()| true)
     }
 }
 
@@ -506,25 +550,25 @@ impl Posts<'_> {
 }
 
 /// The exchanges of [short calls](super::short). A function that returns false has read strings of
-/// which one isn't as expected.
+/// which one isn't as expected; or the call has a request, and returns instead of waiting.
 impl Posts<'_> {
     /// Posts a block for all ranks, as each of them does.
-    pub(super) fn give_all(&self, shape: &Shape, from: Span) -> Result<()> {
+    pub(super) fn give_all(&self, shape: &Shape, from: Span) -> Result<bool> {
         self.expect(Posters::All);
-        self.post(&[Piece::Bytes(&shape.head), Piece::Run(from)]).map(drop)
+        self.post(&[Piece::Bytes(&shape.head), Piece::Run(from)])
     }
 
     /// Posts a block for all ranks, as the root.
-    pub(super) fn give_one(&self, root: u32, shape: &Shape, from: Span) -> Result<()> {
+    pub(super) fn give_one(&self, root: u32, shape: &Shape, from: Span) -> Result<bool> {
         self.expect(Posters::One(root));
-        self.post(&[Piece::Bytes(&shape.head), Piece::Run(from)]).map(drop)
+        self.post(&[Piece::Bytes(&shape.head), Piece::Run(from)])
     }
 
     /// Takes the root's block.
     pub(super) fn take_one(&self, root: u32, shape: &Shape, to: Span) -> Result<bool> {
         self.expect(Posters::One(root));
-        self.await_all(root..root + 1)?;
-        Ok(self.is_like(shape, root) && self.copy(root, HEAD, to))
+        let has_come = self.await_all(root..root + 1)?;
+        Ok(has_come && self.is_like(shape, root) && self.copy(root, HEAD, to))
     }
 
     /// Takes the block of each rank.
@@ -559,18 +603,18 @@ impl Posts<'_> {
     }
 
     /// Posts equal blocks, one for each rank, as each rank does.
-    pub(super) fn deal_all(&self, shape: &Shape, from: Span) -> Result<()> {
+    pub(super) fn deal_all(&self, shape: &Shape, from: Span) -> Result<bool> {
         self.expect(Posters::All);
         self.deal(shape, from)
     }
 
     /// Posts equal blocks, one for each rank, as the root.
-    pub(super) fn deal_one(&self, root: u32, shape: &Shape, from: Span) -> Result<()> {
+    pub(super) fn deal_one(&self, root: u32, shape: &Shape, from: Span) -> Result<bool> {
         self.expect(Posters::One(root));
         self.deal(shape, from)
     }
 
-    fn deal(&self, shape: &Shape, from: Span) -> Result<()> {
+    fn deal(&self, shape: &Shape, from: Span) -> Result<bool> {
         let ends = Ends::of(self.ranks().map(|_| HEAD + shape.bytes as usize));
         let mut pieces = SmallVec::<[_; 9]>::new();
         pieces.push(Piece::Bytes(ends.bytes()));
@@ -579,24 +623,24 @@ impl Posts<'_> {
             pieces.push(Piece::Bytes(&shape.head));
             pieces.extend(part.map(Piece::Run));
         }
-        self.post(&pieces).map(drop)
+        self.post(&pieces)
     }
 
     /// Takes this rank's block of those that the root posts.
     pub(super) fn take_dealt(&self, root: u32, shape: &Shape, to: Span) -> Result<bool> {
         self.expect(Posters::One(root));
-        self.await_all(root..root + 1)?;
-        Ok(self.take_part(root, shape, to))
+        let has_come = self.await_all(root..root + 1)?;
+        Ok(has_come && self.take_part(root, shape, to))
     }
 
     /// Takes this rank's block of those that each rank posts.
     pub(super) fn take_dealt_by_each(&self, shape: &Shape, to: Span) -> Result<bool> {
-        self.meet()?;
+        let have_met = self.meet()?;
         let take = |rank| {
             let place = to.part(shape.bytes * u64::from(rank), shape.bytes);
             place.is_some_and(|to| self.take_part(rank, shape, to))
         };
-        Ok(self.ranks().all(take))
+        Ok(have_met && self.ranks().all(take))
     }
 
     /// Takes this rank's block of those that a rank has posted, if it is where it would be among

@@ -7,9 +7,14 @@
 //! way, and each rank decides by itself. If what another rank has posted isn't of the own data's
 //! signature and length, perhaps an error or an announcement, the general steps go on from there:
 //! the functions of this module return `None`, and leave their exchange open.
+//!
+//! A call with a request makes attempts, by the same functions. An attempt that would have to wait
+//! for another rank returns `None`, too, and leaves its exchange to the next attempt.
 
+use std::future::{Future, poll_fn};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 
 use shipable::reduce::{Op, Reduction};
 
@@ -22,6 +27,7 @@ use super::operator::Operator;
 use super::reduction::divided;
 use super::shapes::Shape;
 use crate::bytes::Bytes;
+use crate::engine::Channel;
 use crate::error::{ErrorKind, Result};
 use crate::memory::Span;
 use crate::origin::What;
@@ -46,10 +52,52 @@ struct Fold {
 }
 
 impl Communicator {
-    /// The board, if short data are posted there as they lie in memory.
-    fn plain_board(&self) -> Option<&Board> {
+    /// The steps of a call with a request: attempts by one of this module's functions, and the
+    /// general steps if it leaves the call to them.
+    pub(super) async fn short_or<F>(
+        &self,
+        at: Ongoing,
+        mut short: impl FnMut() -> Option<Result<()>>,
+        general: impl FnOnce() -> F,
+    ) -> Result<()>
+    where
+        F: Future<Output = Result<()>>,
+    {
+        match poll_fn(|_| self.attempt(at, &mut short)).await {
+            Some(outcome) => outcome,
+            // Boxed where they are needed, since they are long to move.
+            None => Box::pin(general()).await,
+        }
+    }
+
+    /// An attempt at a call with a request. `None` leaves it to the general steps.
+    fn attempt(
+        &self,
+        at: Ongoing,
+        short: impl FnOnce() -> Option<Result<()>>,
+    ) -> Poll<Option<Result<()>>> {
+        let Some(board) = self.turns().board() else { return Poll::Ready(None) };
+        let awaited = || board.awaited(at.turn);
+        if let Some((exchange, awaited)) = awaited() {
+            let process = self.process();
+            let is_calm = !process.is_arming() && !process.is_bereft() && !self.has_been_revoked();
+            if is_calm && !board.is_there(exchange, awaited) {
+                return Poll::Pending;
+            }
+        }
+        match short() {
+            None if awaited().is_some() => Poll::Pending,
+            outcome => Poll::Ready(outcome),
+        }
+    }
+
+    /// The board of a call, if short data are posted there as they lie in memory.
+    fn plain_board(&self, at: Ongoing) -> Option<&Board> {
         let shared = &self.shared;
-        let board = shared.board.get()?.as_ref()?;
+        let board = match at.channel {
+            Channel::Started => self.turns().board()?,
+            _ => shared.board.get()?.as_ref()?,
+        };
         let is_own = shared.inter.is_none() && shared.ended.load(Ordering::Relaxed) == 0;
         let is_plain = is_own && !self.process().me().emulated && self.are_alike();
         (is_plain && self.foreign_packed().is_none()).then_some(board)
@@ -75,7 +123,7 @@ impl Communicator {
     }
 
     pub(super) fn short_bcast(&self, at: Ongoing, data: Side<'_>, root: i32) -> Option<Result<()>> {
-        let board = self.plain_board()?;
+        let board = self.plain_board(at)?;
         let (root, Run { span, shape, .. }) = (self.root(root).ok()?, self.run(data, board, 1)?);
         let mode = self.mode(board, at, &shape)?;
         if self.rank() != root as i32 {
@@ -88,15 +136,13 @@ impl Communicator {
             });
         }
         let mut refused = 0;
-        let outcome = self.exchanged(board, at, |posts| {
-            match mode {
-                Mode::Posted => posts.give_one(root, &shape, span)?,
-                Mode::Offered => {
-                    posts.offer_one(root, &shape, span)?;
-                    refused = posts.await_settled(0..board.size())?;
-                }
+        let outcome = self.exchanged(board, at, |posts| match mode {
+            Mode::Posted => posts.give_one(root, &shape, span),
+            Mode::Offered => {
+                posts.offer_one(root, &shape, span)?;
+                refused = posts.await_settled(0..board.size())?;
+                Ok(true)
             }
-            Ok(true)
         })?;
         Some(outcome.and_then(|()| self.send_refused(at, refused, |_| Some(span))))
     }
@@ -109,7 +155,7 @@ impl Communicator {
         room: Side<'_>,
         root: Option<i32>,
     ) -> Option<Result<()>> {
-        let board = self.plain_board()?;
+        let board = self.plain_board(at)?;
         if let Some(root) = root {
             self.root(root).ok()?;
         }
@@ -128,12 +174,10 @@ impl Communicator {
             return None;
         }
         if self.mode(board, at, &shape)? == Mode::Posted {
-            return self.exchanged(board, at, |posts| {
-                posts.give_all(&shape, mine)?;
-                match &all {
-                    None => Ok(true),
-                    Some(all) => posts.take_each(&shape, all.span, root.is_none()),
-                }
+            return self.exchanged(board, at, |posts| match &all {
+                _ if !posts.give_all(&shape, mine)? => Ok(false),
+                None => Ok(true),
+                Some(all) => posts.take_each(&shape, all.span, root.is_none()),
             });
         }
         self.exchanged(board, at, |posts| {
@@ -157,7 +201,7 @@ impl Communicator {
         room: Side<'_>,
         root: i32,
     ) -> Option<Result<()>> {
-        let board = self.plain_board()?;
+        let board = self.plain_board(at)?;
         let (root, size) = (self.root(root).ok()?, self.group().size() as u64);
         let room = if room.is_in_place() { None } else { Some(self.run(room, board, 1)?) };
         if self.rank() != root as i32 {
@@ -179,9 +223,15 @@ impl Communicator {
         let part = |rank: u32| span.part(shape.bytes * u64::from(rank), shape.bytes);
         let (own, mut refused) = (part(root)?, 0);
         let outcome = self.exchanged(board, at, |posts| {
-            match mode {
+            let has_posted = match mode {
                 Mode::Posted => posts.deal_one(root, &shape, span)?,
-                Mode::Offered => posts.offer_parts_as(root, &shape, span)?,
+                Mode::Offered => {
+                    posts.offer_parts_as(root, &shape, span)?;
+                    true
+                }
+            };
+            if !has_posted {
+                return Ok(false);
             }
             if let Some(room) = &room {
                 room.span.copy_run(0, own, 0, shape.bytes);
@@ -200,7 +250,7 @@ impl Communicator {
         data: Side<'_>,
         room: Side<'_>,
     ) -> Option<Result<()>> {
-        let board = self.plain_board()?;
+        let board = self.plain_board(at)?;
         let size = self.group().size() as u64;
         let (data, room) = (self.run(data, board, size)?, self.run(room, board, size)?);
         if room.shape != data.shape {
@@ -210,8 +260,8 @@ impl Communicator {
         let mode = self.mode(board, at, shape)?;
         self.exchanged(board, at, |posts| {
             if mode == Mode::Posted {
-                posts.deal_all(shape, data.span)?;
-                return posts.take_dealt_by_each(shape, room.span);
+                return Ok(posts.deal_all(shape, data.span)?
+                    && posts.take_dealt_by_each(shape, room.span)?);
             }
             posts.offer_parts(shape, data.span)?;
             let start = (shape.bytes * own) as i64;
@@ -230,7 +280,7 @@ impl Communicator {
         op: Operator<'_>,
         root: Option<i32>,
     ) -> Option<Result<()>> {
-        let board = self.plain_board()?;
+        let board = self.plain_board(at)?;
         if let Some(root) = root {
             self.root(root).ok()?;
         }
@@ -262,7 +312,7 @@ impl Communicator {
         op: Operator<'_>,
         inclusive: bool,
     ) -> Option<Result<()>> {
-        let board = self.plain_board()?;
+        let board = self.plain_board(at)?;
         let rank = self.rank() as u32;
         let mine = self.run(if data.is_in_place() { room } else { data }, board, 1)?;
         let to = match (inclusive || rank > 0, data.is_in_place()) {
@@ -284,7 +334,7 @@ impl Communicator {
         room: Side<'_>,
         op: Operator<'_>,
     ) -> Option<Result<()>> {
-        let board = self.plain_board()?;
+        let board = self.plain_board(at)?;
         let (size, rank) = (self.group().size() as u64, self.rank() as u64);
         let operands = if data.is_in_place() { room } else { data };
         let mine = self.run(operands, board, 1)?;
@@ -324,7 +374,9 @@ impl Communicator {
     /// Posts this rank's operands, and combines those of the ranks that it needs.
     fn folded(&self, board: &Board, at: Ongoing, mine: &Run<'_>, fold: Fold) -> Option<Result<()>> {
         self.exchanged(board, at, |posts| {
-            posts.give_all(&mine.shape, mine.span)?;
+            if !posts.give_all(&mine.shape, mine.span)? {
+                return Ok(false);
+            }
             let Some(to) = fold.to else { return Ok(true) };
             if !posts.await_like(&mine.shape, fold.ranks.clone(), fold.meets)? {
                 return Ok(false);

@@ -23,7 +23,7 @@ use super::calls::{Call, Ongoing};
 use super::participants::Participants;
 use crate::engine::Channel;
 use crate::error::Result;
-use crate::process::{Process, Steps};
+use crate::process::Process;
 
 /// The calls that take turns, and their board.
 #[derive(Default)]
@@ -165,11 +165,14 @@ impl Communicator {
     }
 
     /// The steps of a call with a request, in its turn if it uses a board.
-    pub(super) fn in_turn(
+    pub(super) fn in_turn<S>(
         &self,
         at: Ongoing,
-        steps: Steps,
-    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        steps: S,
+    ) -> impl Future<Output = Result<()>> + Send + use<S>
+    where
+        S: Future<Output = Result<()>> + Send,
+    {
         let turn = self.takes_turns(at.call).then(|| {
             let turn = Turn { communicator: self.share_place(), number: at.turn };
             self.turns().open().push_back(at.turn);

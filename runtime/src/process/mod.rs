@@ -33,8 +33,8 @@ use crate::waiter::Waiter;
 
 use mailbox::Mailboxes;
 use ports::Ports;
+pub(crate) use schedules::Schedule;
 use schedules::Schedules;
-pub(crate) use schedules::{Schedule, Steps};
 pub(crate) use setup::{Conduct, Setup};
 use threads::Threads;
 use windows::Windows;

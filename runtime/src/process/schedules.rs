@@ -42,7 +42,7 @@ enum Advance {
     Ended,
 }
 
-pub(crate) type Steps = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
+type Steps = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 
 impl Schedule {
     /// Whether the call is complete, with success or with an error.

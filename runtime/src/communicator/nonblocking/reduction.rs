@@ -40,7 +40,10 @@ impl Communicator {
         let call = const { Call::new("reduce") }.by(op.get().predefined()).with_root(root);
         let both = (data.into(), room.into());
         self.start_both(("ireduce", call), both, |own, at, data, room| async move {
-            own.reduce_steps(at, side(&data), side(&room), op.get(), root).await
+            let (data, room) = (side(&data), side(&room));
+            let general = || own.reduce_steps(at, data, room, op.get(), root);
+            own.short_or(at, || own.short_reduce(at, data, room, op.get(), Some(root)), general)
+                .await
         })
     }
 
@@ -71,7 +74,9 @@ impl Communicator {
         let call = const { Call::new("allreduce") }.by(op.get().predefined());
         let both = (data.into(), room.into());
         self.start_both(("iallreduce", call), both, |own, at, data, room| async move {
-            own.allreduce_steps(at, side(&data), side(&room), op.get()).await
+            let (data, room) = (side(&data), side(&room));
+            let general = || own.allreduce_steps(at, data, room, op.get());
+            own.short_or(at, || own.short_reduce(at, data, room, op.get(), None), general).await
         })
     }
 
@@ -102,7 +107,9 @@ impl Communicator {
         let call = const { Call::new("scan") }.by(op.get().predefined());
         let both = (data.into(), room.into());
         self.start_both(("iscan", call), both, |own, at, data, room| async move {
-            own.scan_steps(at, side(&data), side(&room), op.get(), true).await
+            let (data, room) = (side(&data), side(&room));
+            let general = || own.scan_steps(at, data, room, op.get(), true);
+            own.short_or(at, || own.short_scan(at, data, room, op.get(), true), general).await
         })
     }
 
@@ -133,7 +140,9 @@ impl Communicator {
         let call = const { Call::new("exscan") }.by(op.get().predefined());
         let both = (data.into(), room.into());
         self.start_both(("iexscan", call), both, |own, at, data, room| async move {
-            own.scan_steps(at, side(&data), side(&room), op.get(), false).await
+            let (data, room) = (side(&data), side(&room));
+            let general = || own.scan_steps(at, data, room, op.get(), false);
+            own.short_or(at, || own.short_scan(at, data, room, op.get(), false), general).await
         })
     }
 
@@ -167,7 +176,9 @@ impl Communicator {
         let call = const { Call::new("reduce_scatter_block") }.by(op.get().predefined());
         let both = (data.into(), room.into());
         self.start_both(("ireduce_scatter_block", call), both, |own, at, data, room| async move {
-            own.reduce_scatter_steps(at, side(&data), side(&room), None, op.get()).await
+            let (data, room) = (side(&data), side(&room));
+            let general = || own.reduce_scatter_steps(at, data, room, None, op.get());
+            own.short_or(at, || own.short_reduce_scatter(at, data, room, op.get()), general).await
         })
     }
 
