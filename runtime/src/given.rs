@@ -81,9 +81,9 @@ pub(crate) struct Taken<K = Arc<Exposed>> {
     part: Part,
 }
 
-/// The memory of a message with a request, for whose end it stays.
+/// The memory of a call with a request, for whose end it stays.
 pub(crate) enum Kept {
-    /// The request and the engine hold it.
+    /// The request and what carries it out hold it.
     Held(Arc<Exposed>),
     /// The program keeps it, as it has promised.
     Promised(Span),
@@ -97,6 +97,14 @@ impl Kept {
         })
     }
 
+    /// All of the memory.
+    pub(crate) fn span(&self) -> Span {
+        match self {
+            Kept::Held(memory) => memory.span(),
+            Kept::Promised(span) => *span,
+        }
+    }
+
     /// All of the memory, for an operation.
     pub(crate) fn lease(&self) -> Lease {
         match self {
@@ -107,7 +115,7 @@ impl Kept {
         }
     }
 
-    /// The memory, if the engine no longer uses it.
+    /// The memory, if nothing else uses it any more.
     pub(crate) fn give_back<M: Memory>(self) -> Option<M> {
         match self {
             Kept::Held(memory) => Arc::into_inner(memory)?.give_back(),
@@ -127,8 +135,8 @@ impl Taken {
 }
 
 impl Taken<Kept> {
-    /// The memory of a message.
-    pub(crate) fn of_message<M: Memory>(given: Given<M>, process: &Process) -> Result<Taken<Kept>> {
+    /// The memory of a message or a collective call.
+    pub(crate) fn kept<M: Memory>(given: Given<M>, process: &Process) -> Result<Taken<Kept>> {
         Taken::by(given, process, Kept::of)
     }
 

@@ -176,7 +176,7 @@ impl<M: Memory> Given<M> {
     fn elements(self, communicator: &Communicator) -> Result<(Elementwise, Lease, Holding<M>)> {
         let process = communicator.process();
         process.ready()?;
-        let taken: Taken<Kept> = Taken::of_message(self, process)?;
+        let taken: Taken<Kept> = Taken::kept(self, process)?;
         let lease = taken.lease();
         let elements = taken.what().resolve(process, lease.span())?;
         Ok((elements, lease, Holding { memory: taken.memory, kind: PhantomData }))

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use super::calls::Call;
-use super::nonblocking::Collective;
+use super::nonblocking::{Back, Collective, Held, no_short};
 use super::participants::{Participants, finish, told};
 use super::{Communicator, FIRST, FREED, HAS_ENDED, Shared};
 use crate::engine::{Channel, Context};
@@ -131,23 +131,25 @@ impl Communicator {
     #[track_caller]
     #[doc(alias = "MPI_Comm_idup")]
     pub fn idup(&self) -> Result<Collective<Communicator>> {
-        self.start("idup", Call::new("dup"), |own, at| {
+        let hold = |own: &Communicator, _| {
             let card = Card::new(own.process().names());
             let copied = own.card().copy_to(&card);
             let made = Arc::new(OnceLock::new());
             let place = made.clone();
-            let steps = async move {
-                // The other ranks wait for this one's proposal, so it tells them of its error.
-                let (proposal, wrong) =
-                    proposed(copied.map(|()| Proposal::new(Some(0), own.rank())));
-                let all = own.participants(at);
-                let agreed = own.make_agreed(&all, own.everyone().0, proposal).await;
-                let agreed = wrong.map_or(agreed, Err)?.ok_or_else(|| own.absent())?;
-                let _ = place.set(own.duplicate(&agreed, card));
-                Ok(())
-            };
-            Ok((steps, || Arc::into_inner(made).and_then(OnceLock::into_inner), None))
-        })
+            let back = Back::by(|| Arc::into_inner(made).and_then(OnceLock::into_inner));
+            Ok(Held { memory: (card, copied, place), back, sample: None })
+        };
+        let general = async move |own: Communicator, at, (card, copied, place)| {
+            let (copied, place): (Result<()>, Arc<OnceLock<_>>) = (copied, place);
+            // The other ranks wait for this one's proposal, so it tells them of its error.
+            let (proposal, wrong) = proposed(copied.map(|()| Proposal::new(Some(0), own.rank())));
+            let all = own.participants(at);
+            let agreed = own.make_agreed(&all, own.everyone().0, proposal).await;
+            let agreed = wrong.map_or(agreed, Err)?.ok_or_else(|| own.absent())?;
+            let _ = place.set(own.duplicate(&agreed, card));
+            Ok(())
+        };
+        self.start(("idup", Call::new("dup")), hold, no_short, general)
     }
 
     /// This communicator with the context of a new one, on which all ranks agreed.

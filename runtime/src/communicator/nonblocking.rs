@@ -6,10 +6,11 @@
 
 mod reduction;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::ops::Range;
 use std::panic::Location;
 use std::sync::Arc;
+use std::task::Poll;
 
 use super::Communicator;
 use super::calls::{Call, Ongoing};
@@ -17,9 +18,9 @@ use super::message::Side;
 use crate::bytes::Bytes;
 use crate::check::order::Sample;
 use crate::error::{ErrorKind, Result};
-use crate::given::{Given, Taken};
+use crate::given::{Given, Kept, Taken};
 use crate::job::Activity;
-use crate::memory::{Exposed, Memory};
+use crate::memory::Memory;
 use crate::observe::At;
 use crate::process::Schedule;
 use crate::several::Waitable;
@@ -33,8 +34,60 @@ use crate::several::sealed::{self, Frame, Maker};
 pub struct Collective<R> {
     communicator: Communicator,
     call: &'static str,
-    schedule: Arc<Schedule>,
-    give_back: Box<dyn FnOnce() -> Option<R> + Send>,
+    state: State,
+    back: Back<R>,
+}
+
+/// How far a call has come.
+enum State {
+    /// It was complete at its start.
+    Ended(Result<()>),
+    Scheduled(Arc<Schedule>),
+}
+
+impl State {
+    fn has_ended(&self) -> bool {
+        match self {
+            State::Ended(_) => true,
+            State::Scheduled(schedule) => schedule.has_ended(),
+        }
+    }
+
+    /// The outcome of a call that has ended.
+    fn outcome(self) -> Result<()> {
+        match self {
+            State::Ended(outcome) => outcome,
+            State::Scheduled(schedule) => schedule.take_outcome(),
+        }
+    }
+}
+
+/// What gives the memory of a call back. The steps of the call must no longer use it.
+pub(super) enum Back<R> {
+    /// The data and the room.
+    Both(Shared, Shared, fn(Shared, Shared) -> Option<R>),
+    By(Box<dyn FnOnce() -> Option<R> + Send>),
+}
+
+impl<R> Back<R> {
+    pub(super) fn by(back: impl FnOnce() -> Option<R> + Send + 'static) -> Back<R> {
+        Back::By(Box::new(back))
+    }
+
+    fn take(self) -> Option<R> {
+        match self {
+            Back::Both(data, room, back) => back(data, room),
+            Back::By(back) => back(),
+        }
+    }
+}
+
+/// What a call with a request holds, and how it gives it back.
+pub(super) struct Held<H, R> {
+    /// What the steps of the call use.
+    pub memory: H,
+    pub back: Back<R>,
+    pub sample: Option<Sample>,
 }
 
 impl<R> Collective<R> {
@@ -46,7 +99,7 @@ impl<R> Collective<R> {
     #[track_caller]
     #[doc(alias = "MPI_Test")]
     pub fn test(&self) -> Result<bool> {
-        let has_ended = self.communicator.process().test(|_| self.schedule.has_ended());
+        let has_ended = self.communicator.process().test(|_| self.state.has_ended());
         let caller = Location::caller();
         has_ended.map_err(|error| self.communicator.raised(error, self.call, caller))
     }
@@ -63,18 +116,18 @@ impl<R> Collective<R> {
         let wait = || -> Result<()> {
             process.ready()?;
             process.during(Activity::Requests, 0, At::of(caller), || {
-                process.wait(|_, _| self.schedule.has_ended().then_some(Ok(())))
-            })?;
-            self.schedule.take_outcome()
+                process.wait(|_, _| self.state.has_ended().then_some(Ok(())))
+            })
         };
-        wait().map_err(|error| self.communicator.raised(error, self.call, caller))?;
-        (self.give_back)().ok_or_else(|| ErrorKind::Aborting { by: None }.into())
+        let outcome = wait().and_then(|()| self.state.outcome());
+        outcome.map_err(|error| self.communicator.raised(error, self.call, caller))?;
+        self.back.take().ok_or_else(|| ErrorKind::Aborting { by: None }.into())
     }
 }
 
 impl<R> sealed::Waitable for Collective<R> {
     fn is_complete(&self, _: Frame<'_>) -> bool {
-        self.schedule.has_ended()
+        self.state.has_ended()
     }
 
     fn process(&self) -> Option<Maker<'_>> {
@@ -89,34 +142,44 @@ impl<R> sealed::Waitable for Collective<R> {
 impl<R> Waitable for Collective<R> {}
 
 /// The memory of a call, which its steps hold as well.
-pub(super) type Shared = Arc<Taken>;
+pub(super) type Shared = Arc<Taken<Kept>>;
 
 pub(super) fn taken<M: Memory>(given: Given<M>, communicator: &Communicator) -> Result<Shared> {
-    Ok(Arc::new(Taken::new(given, communicator.process())?))
+    Ok(Arc::new(Taken::kept(given, communicator.process())?))
 }
 
-pub(super) fn side(taken: &Taken) -> Side<'_> {
+pub(super) fn side(taken: &Taken<Kept>) -> Side<'_> {
     Side { what: taken.what(), span: taken.memory.span() }
 }
 
 /// The memory as it was given. The steps must no longer use it.
 pub(super) fn back<M: Memory>(taken: Shared) -> Option<M> {
-    Arc::into_inner(Arc::into_inner(taken)?.memory).and_then(Exposed::give_back)
+    Arc::into_inner(taken)?.memory.give_back()
+}
+
+fn both_back<M: Memory, N: Memory>(data: Shared, room: Shared) -> Option<(M, N)> {
+    Some((back(data)?, back(room)?))
+}
+
+/// An attempt at a call that has no short way.
+pub(super) fn no_short<H>(_: &Communicator, _: Ongoing, _: &H) -> Option<Result<()>> {
+    None
 }
 
 impl Communicator {
-    /// Starts a call. `make` gets this communicator, for the steps to own, and returns the steps,
-    /// and what gives the memory back after them.
+    /// Starts a call. `hold` returns what the call holds. `short` is an attempt at it, as
+    /// [`short`](super::short) describes them, and `general` are its steps otherwise.
     #[track_caller]
-    pub(super) fn start<R, S, G>(
+    pub(super) fn start<H, R, F>(
         &self,
-        name: &'static str,
-        call: Call,
-        make: impl FnOnce(Communicator, Ongoing) -> Result<(S, G, Option<Sample>)>,
+        (name, call): (&'static str, Call),
+        hold: impl FnOnce(&Communicator, Ongoing) -> Result<Held<H, R>>,
+        short: impl Fn(&Communicator, Ongoing, &H) -> Option<Result<()>> + Send + Sync + 'static,
+        general: impl FnOnce(Communicator, Ongoing, H) -> F + Send + 'static,
     ) -> Result<Collective<R>>
     where
-        S: Future<Output = Result<()>> + Send + 'static,
-        G: FnOnce() -> Option<R> + Send + 'static,
+        H: Send + Sync + 'static,
+        F: Future<Output = Result<()>> + Send + 'static,
     {
         let caller = Location::caller();
         let started = || {
@@ -125,7 +188,26 @@ impl Communicator {
             if let Some(root) = call.root() {
                 self.check_root(root)?;
             }
-            let (steps, give_back, sample) = make(self.share_place(), at)?;
+            let Held { memory, back, sample } = hold(self, at)?;
+            let collective = |state| {
+                let communicator = self.share();
+                Ok(Collective { communicator, call: name, state, back })
+            };
+            if self.is_first_in_turn() {
+                let attempt = self.attempt(at, || short(self, at, &memory));
+                if let Poll::Ready(Some(outcome)) = attempt {
+                    drop(memory);
+                    return collective(State::Ended(outcome));
+                }
+            }
+            let own = self.share_place();
+            let steps = async move {
+                match poll_fn(|_| own.attempt(at, || short(&own, at, &memory))).await {
+                    Some(outcome) => outcome,
+                    // Boxed where they are needed, since they are long to move.
+                    None => Box::pin(general(own, at, memory)).await,
+                }
+            };
             let schedule = match self.process().checks() {
                 true => {
                     let mine = self.started_announcement((name, call), sample, caller);
@@ -134,8 +216,7 @@ impl Communicator {
                 }
                 false => self.process().schedule(self.in_turn(at, steps)),
             };
-            let (communicator, give_back) = (self.share(), Box::new(give_back));
-            Ok(Collective { communicator, call: name, schedule, give_back })
+            collective(State::Scheduled(schedule))
         };
         started().map_err(|error| self.raised(error, name, caller))
     }
@@ -156,36 +237,45 @@ impl Communicator {
     {
         let caller = Location::caller();
         let started = || -> Result<Collective<R>> {
-            let (steps, give_back) = make(self.share())?;
-            let schedule = self.process().schedule(steps);
-            let (communicator, give_back) = (self.share(), Box::new(give_back));
-            Ok(Collective { communicator, call: name, schedule, give_back })
+            let (steps, back) = make(self.share())?;
+            let state = State::Scheduled(self.process().schedule(steps));
+            Ok(Collective { communicator: self.share(), call: name, state, back: Back::by(back) })
         };
         started().map_err(|error| self.raised(error, name, caller))
     }
 
     /// Starts a call with the data and the room of this rank.
     #[track_caller]
-    pub(super) fn start_both<M, N, S>(
+    pub(super) fn start_both<M, N, F>(
         &self,
-        (name, call): (&'static str, Call),
+        name_and_call: (&'static str, Call),
         (data, room): (Given<M>, Given<N>),
-        steps: impl FnOnce(Communicator, Ongoing, Shared, Shared) -> S,
+        short: impl Fn(&Communicator, Ongoing, Side<'_>, Side<'_>) -> Option<Result<()>>
+        + Send
+        + Sync
+        + 'static,
+        general: impl FnOnce(Communicator, Ongoing, Shared, Shared) -> F + Send + 'static,
     ) -> Result<Collective<(M, N)>>
     where
         M: Memory,
         N: Memory,
-        S: Future<Output = Result<()>> + Send + 'static,
+        F: Future<Output = Result<()>> + Send + 'static,
     {
         let caller = Location::caller();
-        self.start(name, call, |own, at| {
-            let (data, room) = (taken(data, &own)?, taken(room, &own)?);
+        let hold = |own: &Communicator, Ongoing { call, .. }: Ongoing| {
+            let (data, room) = (taken(data, own)?, taken(room, own)?);
             let sample = own.sample_started(call, side(&data), side(&room));
             own.note_use(call.name(), side(&data), false, caller);
             own.note_use(call.name(), side(&room), true, caller);
-            let steps = steps(own, at, data.clone(), room.clone());
-            Ok((steps, move || Some((back(data)?, back(room)?)), sample))
-        })
+            let back = Back::Both(data.clone(), room.clone(), both_back);
+            Ok(Held { memory: (data, room), back, sample })
+        };
+        self.start(
+            name_and_call,
+            hold,
+            move |own, at, (data, room)| short(own, at, side(data), side(room)),
+            |own, at, (data, room)| general(own, at, data, room),
+        )
     }
 
     /// Starts a barrier: the call is complete after all ranks have started it. See
@@ -207,11 +297,14 @@ impl Communicator {
     #[track_caller]
     #[doc(alias = "MPI_Ibarrier")]
     pub fn ibarrier(&self) -> Result<Collective<()>> {
-        self.start("ibarrier", const { Call::new("barrier") }, |own, at| {
-            let steps =
-                async move { own.participants(at).allgather(Bytes::default()).await.map(drop) };
-            Ok((steps, || Some(()), None))
-        })
+        self.start(
+            ("ibarrier", const { Call::new("barrier") }),
+            |_, _| Ok(Held { memory: (), back: Back::by(|| Some(())), sample: None }),
+            |own, at, ()| own.short_barrier(at),
+            async move |own, at, ()| {
+                own.participants(at).allgather(Bytes::default()).await.map(drop)
+            },
+        )
     }
 
     /// Starts to send the root's data to all ranks. See [`bcast`](Communicator::bcast).
@@ -232,18 +325,19 @@ impl Communicator {
     #[doc(alias = "MPI_Ibcast")]
     pub fn ibcast<M: Memory>(&self, data: impl Into<Given<M>>, root: i32) -> Result<Collective<M>> {
         let caller = Location::caller();
-        self.start("ibcast", const { Call::new("bcast") }.with_root(root), |own, at| {
-            let data = taken(data.into(), &own)?;
-            let held = data.clone();
-            let sample = own.sample_started(at.call, side(&data), side(&data));
+        let hold = |own: &Communicator, Ongoing { call, .. }: Ongoing| {
+            let data = taken(data.into(), own)?;
+            let sample = own.sample_started(call, side(&data), side(&data));
             own.note_use("bcast", side(&data), own.rank() != root, caller);
-            let steps = async move {
-                let data = side(&held);
-                let general = || own.bcast_steps(at, data, root);
-                own.short_or(at, || own.short_bcast(at, data, root), general).await
-            };
-            Ok((steps, move || back(data), sample))
-        })
+            let held = data.clone();
+            Ok(Held { memory: data, back: Back::by(move || back(held)), sample })
+        };
+        self.start(
+            ("ibcast", const { Call::new("bcast") }.with_root(root)),
+            hold,
+            move |own, at, data| own.short_bcast(at, side(data), root),
+            async move |own, at, data| own.bcast_steps(at, side(&data), root).await,
+        )
     }
 
     /// Starts to collect equal blocks of data from all ranks at `root`. See
@@ -273,11 +367,14 @@ impl Communicator {
             ("igather", const { Call::new("gather") }.with_root(root)),
             (data.into(), room.into()),
         );
-        self.start_both(call, both, |own, at, data, room| async move {
-            let (data, room) = (side(&data), side(&room));
-            let general = || own.gather_steps(at, data, room, None, root);
-            own.short_or(at, || own.short_gather(at, data, room, Some(root)), general).await
-        })
+        self.start_both(
+            call,
+            both,
+            move |own, at, data, room| own.short_gather(at, data, room, Some(root)),
+            async move |own, at, data, room| {
+                own.gather_steps(at, side(&data), side(&room), None, root).await
+            },
+        )
     }
 
     /// Starts to collect blocks of their own lengths from all ranks at `root`. See
@@ -310,9 +407,14 @@ impl Communicator {
             ("igatherv", const { Call::new("gatherv") }.with_root(root)),
             (data.into(), room.into()),
         );
-        self.start_both(call, both, |own, at, data, room| async move {
-            own.gather_steps(at, side(&data), side(&room), Some(&ranges), root).await
-        })
+        self.start_both(
+            call,
+            both,
+            |_, _, _, _| None,
+            async move |own, at, data, room| {
+                own.gather_steps(at, side(&data), side(&room), Some(&ranges), root).await
+            },
+        )
     }
 
     /// Starts to collect equal blocks of data from all ranks at every rank. See
@@ -339,11 +441,14 @@ impl Communicator {
     ) -> Result<Collective<(M, N)>> {
         let (call, both) =
             (("iallgather", const { Call::new("allgather") }), (data.into(), room.into()));
-        self.start_both(call, both, |own, at, data, room| async move {
-            let (data, room) = (side(&data), side(&room));
-            let general = || own.allgather_steps(at, data, room, None);
-            own.short_or(at, || own.short_gather(at, data, room, None), general).await
-        })
+        self.start_both(
+            call,
+            both,
+            move |own, at, data, room| own.short_gather(at, data, room, None),
+            async move |own, at, data, room| {
+                own.allgather_steps(at, side(&data), side(&room), None).await
+            },
+        )
     }
 
     /// Starts to collect blocks of their own lengths from all ranks at every rank. See
@@ -373,9 +478,14 @@ impl Communicator {
         let ranges = ranges.to_vec();
         let (call, both) =
             (("iallgatherv", const { Call::new("allgatherv") }), (data.into(), room.into()));
-        self.start_both(call, both, |own, at, data, room| async move {
-            own.allgather_steps(at, side(&data), side(&room), Some(&ranges)).await
-        })
+        self.start_both(
+            call,
+            both,
+            |_, _, _, _| None,
+            async move |own, at, data, room| {
+                own.allgather_steps(at, side(&data), side(&room), Some(&ranges)).await
+            },
+        )
     }
 
     /// Starts to send each rank its block of the root's data. See
@@ -405,11 +515,14 @@ impl Communicator {
             ("iscatter", const { Call::new("scatter") }.with_root(root)),
             (data.into(), room.into()),
         );
-        self.start_both(call, both, |own, at, data, room| async move {
-            let (data, room) = (side(&data), side(&room));
-            let general = || own.scatter_steps(at, data, None, room, root);
-            own.short_or(at, || own.short_scatter(at, data, room, root), general).await
-        })
+        self.start_both(
+            call,
+            both,
+            move |own, at, data, room| own.short_scatter(at, data, room, root),
+            async move |own, at, data, room| {
+                own.scatter_steps(at, side(&data), None, side(&room), root).await
+            },
+        )
     }
 
     /// Starts to send each rank its block, of its own length, of the root's data. See
@@ -442,9 +555,14 @@ impl Communicator {
             ("iscatterv", const { Call::new("scatterv") }.with_root(root)),
             (data.into(), room.into()),
         );
-        self.start_both(call, both, |own, at, data, room| async move {
-            own.scatter_steps(at, side(&data), Some(&ranges), side(&room), root).await
-        })
+        self.start_both(
+            call,
+            both,
+            |_, _, _, _| None,
+            async move |own, at, data, room| {
+                own.scatter_steps(at, side(&data), Some(&ranges), side(&room), root).await
+            },
+        )
     }
 
     /// Starts to send block j of each rank's data to rank j. See
@@ -471,11 +589,14 @@ impl Communicator {
     ) -> Result<Collective<(M, N)>> {
         let (call, both) =
             (("ialltoall", const { Call::new("alltoall") }), (data.into(), room.into()));
-        self.start_both(call, both, |own, at, data, room| async move {
-            let (data, room) = (side(&data), side(&room));
-            let general = || own.alltoall_steps(at, (data, None), (room, None));
-            own.short_or(at, || own.short_alltoall(at, data, room), general).await
-        })
+        self.start_both(
+            call,
+            both,
+            move |own, at, data, room| own.short_alltoall(at, data, room),
+            async move |own, at, data, room| {
+                own.alltoall_steps(at, (side(&data), None), (side(&room), None)).await
+            },
+        )
     }
 
     /// Starts to send each rank a block of its own length, and to receive such blocks. See
@@ -503,10 +624,16 @@ impl Communicator {
     ) -> Result<Collective<(M, N)>> {
         let (given, taken) = (given.to_vec(), taken.to_vec());
         let call = ("ialltoallv", const { Call::new("alltoallv") });
-        self.start_both(call, (data.into(), room.into()), |own, at, data, room| async move {
-            let (data, room) = ((side(&data), Some(&given[..])), (side(&room), Some(&taken[..])));
-            own.alltoall_steps(at, data, room).await
-        })
+        self.start_both(
+            call,
+            (data.into(), room.into()),
+            |_, _, _, _| None,
+            async move |own, at, data, room| {
+                let (data, room) =
+                    ((side(&data), Some(&given[..])), (side(&room), Some(&taken[..])));
+                own.alltoall_steps(at, data, room).await
+            },
+        )
     }
 
     /// Starts to send each rank data of its own memory and type, and to receive such data. See
@@ -544,10 +671,10 @@ impl Communicator {
     #[track_caller]
     pub(super) fn start_all<M, N, S>(
         &self,
-        (name, call): (&'static str, Call),
+        name_and_call: (&'static str, Call),
         given: impl IntoIterator<Item = Given<M>>,
         room: impl IntoIterator<Item = Given<N>>,
-        steps: impl FnOnce(Communicator, Ongoing, Vec<Shared>, Vec<Shared>) -> S,
+        steps: impl FnOnce(Communicator, Ongoing, Vec<Shared>, Vec<Shared>) -> S + Send + 'static,
     ) -> Result<Collective<(Vec<M>, Vec<N>)>>
     where
         M: Memory,
@@ -555,19 +682,22 @@ impl Communicator {
         S: Future<Output = Result<()>> + Send + 'static,
     {
         let caller = Location::caller();
-        self.start(name, call, |own, at| {
-            let given = given.into_iter().map(|given| taken(given, &own));
+        let hold = |own: &Communicator, Ongoing { call, .. }: Ongoing| {
+            let given = given.into_iter().map(|given| taken(given, own));
             let given = given.collect::<Result<Vec<_>>>()?;
-            let room = room.into_iter().map(|given| taken(given, &own));
+            let room = room.into_iter().map(|given| taken(given, own));
             let room = room.collect::<Result<Vec<_>>>()?;
             given.iter().for_each(|it| own.note_use(call.name(), side(it), false, caller));
             room.iter().for_each(|it| own.note_use(call.name(), side(it), true, caller));
-            let steps = steps(own, at, given.clone(), room.clone());
-            let all_back = move || {
+            let memory = (given.clone(), room.clone());
+            let back = Back::by(move || {
                 let given: Option<_> = given.into_iter().map(back).collect();
                 Some((given?, room.into_iter().map(back).collect::<Option<_>>()?))
-            };
-            Ok((steps, all_back, None))
+            });
+            Ok(Held { memory, back, sample: None })
+        };
+        self.start(name_and_call, hold, no_short, |own, at, (given, room)| {
+            steps(own, at, given, room)
         })
     }
 }

@@ -552,6 +552,12 @@ impl Posts<'_> {
 /// The exchanges of [short calls](super::short). A function that returns false has read strings of
 /// which one isn't as expected; or the call has a request, and returns instead of waiting.
 impl Posts<'_> {
+    /// Waits until all ranks have come here.
+    pub(super) fn meet_all(&self) -> Result<bool> {
+        self.expect(Posters::All);
+        Ok(self.post(&[])? && self.meet()?)
+    }
+
     /// Posts a block for all ranks, as each of them does.
     pub(super) fn give_all(&self, shape: &Shape, from: Span) -> Result<bool> {
         self.expect(Posters::All);

@@ -11,7 +11,6 @@
 //! A call with a request makes attempts, by the same functions. An attempt that would have to wait
 //! for another rank returns `None`, too, and leaves its exchange to the next attempt.
 
-use std::future::{Future, poll_fn};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -52,26 +51,8 @@ struct Fold {
 }
 
 impl Communicator {
-    /// The steps of a call with a request: attempts by one of this module's functions, and the
-    /// general steps if it leaves the call to them.
-    pub(super) async fn short_or<F>(
-        &self,
-        at: Ongoing,
-        mut short: impl FnMut() -> Option<Result<()>>,
-        general: impl FnOnce() -> F,
-    ) -> Result<()>
-    where
-        F: Future<Output = Result<()>>,
-    {
-        match poll_fn(|_| self.attempt(at, &mut short)).await {
-            Some(outcome) => outcome,
-            // Boxed where they are needed, since they are long to move.
-            None => Box::pin(general()).await,
-        }
-    }
-
     /// An attempt at a call with a request. `None` leaves it to the general steps.
-    fn attempt(
+    pub(super) fn attempt(
         &self,
         at: Ongoing,
         short: impl FnOnce() -> Option<Result<()>>,
@@ -120,6 +101,11 @@ impl Communicator {
         let (start, shape) = board.shapes().shape(datatype, count, blocks)?;
         let span = span.part_at(start, shape.bytes * blocks)?;
         Some(Run { datatype, span, shape })
+    }
+
+    pub(super) fn short_barrier(&self, at: Ongoing) -> Option<Result<()>> {
+        let board = self.plain_board(at)?;
+        self.exchanged(board, at, |posts| posts.meet_all())
     }
 
     pub(super) fn short_bcast(&self, at: Ongoing, data: Side<'_>, root: i32) -> Option<Result<()>> {

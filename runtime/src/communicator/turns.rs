@@ -193,6 +193,11 @@ impl Communicator {
         }
     }
 
+    /// Whether a call that starts now may use the board at once: all earlier ones have ended here.
+    pub(super) fn is_first_in_turn(&self) -> bool {
+        self.turns().board().is_some() && self.turns().open().is_empty()
+    }
+
     /// Whether the ranks of a call with a request use a board. All of them decide alike.
     fn takes_turns(&self, call: Call) -> bool {
         let size = self.group().size() as u32;

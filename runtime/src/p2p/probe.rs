@@ -166,7 +166,7 @@ impl Matched {
         let (process, caller) = (self.communicator.process().clone(), Location::caller());
         let start = || -> Result<Receiving<M>> {
             process.ready()?;
-            let taken = Taken::of_message(room.into(), &process)?;
+            let taken = Taken::kept(room.into(), &process)?;
             let landing = self.communicator.landing(taken.lease(), &taken.what())?;
             let number = self.number.take();
             if let Some(number) = number {

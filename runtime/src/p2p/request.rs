@@ -481,7 +481,7 @@ impl Communicator {
         let (process, caller) = (self.process(), Location::caller());
         let start = || -> Result<Sending<M>> {
             self.ready()?;
-            let taken = Taken::of_message(data, process)?;
+            let taken = Taken::kept(data, process)?;
             let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
             let span = taken.lease().span();
             let at_once = || self.send_at_once(span, &taken.what(), dest, tag);
@@ -515,7 +515,7 @@ impl Communicator {
         let caller = Location::caller();
         let start = || -> Result<Receiving<M>> {
             self.ready()?;
-            let taken = Taken::of_message(room.into(), self.process())?;
+            let taken = Taken::kept(room.into(), self.process())?;
             let landing = self.landing(taken.lease(), &taken.what())?;
             self.start_irecv(landing, taken.memory, (source, tag), caller)
         };

@@ -1,11 +1,13 @@
 //! Reductions and scans with requests.
 
+use std::future::Future;
 use std::ops::Range;
 
 use super::super::Communicator;
-use super::super::calls::Call;
-use super::super::operator::SharedOperator;
-use super::{Collective, side};
+use super::super::calls::{Call, Ongoing};
+use super::super::message::Side;
+use super::super::operator::{Operator, SharedOperator};
+use super::{Collective, Shared, side};
 use crate::error::Result;
 use crate::given::Given;
 use crate::memory::Memory;
@@ -39,12 +41,15 @@ impl Communicator {
         let op = op.into();
         let call = const { Call::new("reduce") }.by(op.get().predefined()).with_root(root);
         let both = (data.into(), room.into());
-        self.start_both(("ireduce", call), both, |own, at, data, room| async move {
-            let (data, room) = (side(&data), side(&room));
-            let general = || own.reduce_steps(at, data, room, op.get(), root);
-            own.short_or(at, || own.short_reduce(at, data, room, op.get(), Some(root)), general)
-                .await
-        })
+        self.start_reduction(
+            ("ireduce", call),
+            both,
+            op,
+            move |own, at, (data, room, op)| own.short_reduce(at, data, room, op, Some(root)),
+            async move |own, at, (data, room, op)| {
+                own.reduce_steps(at, side(&data), side(&room), op.get(), root).await
+            },
+        )
     }
 
     /// Starts to combine the elements of all ranks, with the result at every rank. See
@@ -73,11 +78,15 @@ impl Communicator {
         let op = op.into();
         let call = const { Call::new("allreduce") }.by(op.get().predefined());
         let both = (data.into(), room.into());
-        self.start_both(("iallreduce", call), both, |own, at, data, room| async move {
-            let (data, room) = (side(&data), side(&room));
-            let general = || own.allreduce_steps(at, data, room, op.get());
-            own.short_or(at, || own.short_reduce(at, data, room, op.get(), None), general).await
-        })
+        self.start_reduction(
+            ("iallreduce", call),
+            both,
+            op,
+            move |own, at, (data, room, op)| own.short_reduce(at, data, room, op, None),
+            async move |own, at, (data, room, op)| {
+                own.allreduce_steps(at, side(&data), side(&room), op.get()).await
+            },
+        )
     }
 
     /// Starts to combine the elements of this rank and all lower ranks. See
@@ -106,11 +115,15 @@ impl Communicator {
         let op = op.into();
         let call = const { Call::new("scan") }.by(op.get().predefined());
         let both = (data.into(), room.into());
-        self.start_both(("iscan", call), both, |own, at, data, room| async move {
-            let (data, room) = (side(&data), side(&room));
-            let general = || own.scan_steps(at, data, room, op.get(), true);
-            own.short_or(at, || own.short_scan(at, data, room, op.get(), true), general).await
-        })
+        self.start_reduction(
+            ("iscan", call),
+            both,
+            op,
+            move |own, at, (data, room, op)| own.short_scan(at, data, room, op, true),
+            async move |own, at, (data, room, op)| {
+                own.scan_steps(at, side(&data), side(&room), op.get(), true).await
+            },
+        )
     }
 
     /// Starts to combine the elements of all lower ranks. See
@@ -139,11 +152,15 @@ impl Communicator {
         let op = op.into();
         let call = const { Call::new("exscan") }.by(op.get().predefined());
         let both = (data.into(), room.into());
-        self.start_both(("iexscan", call), both, |own, at, data, room| async move {
-            let (data, room) = (side(&data), side(&room));
-            let general = || own.scan_steps(at, data, room, op.get(), false);
-            own.short_or(at, || own.short_scan(at, data, room, op.get(), false), general).await
-        })
+        self.start_reduction(
+            ("iexscan", call),
+            both,
+            op,
+            move |own, at, (data, room, op)| own.short_scan(at, data, room, op, false),
+            async move |own, at, (data, room, op)| {
+                own.scan_steps(at, side(&data), side(&room), op.get(), false).await
+            },
+        )
     }
 
     /// Starts to combine the elements of all ranks, with a block of the result at each. See
@@ -175,11 +192,15 @@ impl Communicator {
         let op = op.into();
         let call = const { Call::new("reduce_scatter_block") }.by(op.get().predefined());
         let both = (data.into(), room.into());
-        self.start_both(("ireduce_scatter_block", call), both, |own, at, data, room| async move {
-            let (data, room) = (side(&data), side(&room));
-            let general = || own.reduce_scatter_steps(at, data, room, None, op.get());
-            own.short_or(at, || own.short_reduce_scatter(at, data, room, op.get()), general).await
-        })
+        self.start_reduction(
+            ("ireduce_scatter_block", call),
+            both,
+            op,
+            move |own, at, (data, room, op)| own.short_reduce_scatter(at, data, room, op),
+            async move |own, at, (data, room, op)| {
+                own.reduce_scatter_steps(at, side(&data), side(&room), None, op.get()).await
+            },
+        )
     }
 
     /// Starts to combine the elements of all ranks, with a range of the result at each. See
@@ -212,8 +233,45 @@ impl Communicator {
         let (op, ranges) = (op.into(), ranges.to_vec());
         let call = const { Call::new("reduce_scatter") }.by(op.get().predefined());
         let both = (data.into(), room.into());
-        self.start_both(("ireduce_scatter", call), both, |own, at, data, room| async move {
-            own.reduce_scatter_steps(at, side(&data), side(&room), Some(&ranges), op.get()).await
-        })
+        self.start_reduction(
+            ("ireduce_scatter", call),
+            both,
+            op,
+            |_, _, _| None,
+            async move |own, at, (data, room, op)| {
+                own.reduce_scatter_steps(at, side(&data), side(&room), Some(&ranges), op.get())
+                    .await
+            },
+        )
+    }
+
+    /// Starts a reduction with the data and the room of this rank, as
+    /// [`start_both`](Communicator::start_both) does.
+    #[track_caller]
+    fn start_reduction<M, N, F>(
+        &self,
+        name_and_call: (&'static str, Call),
+        both: (Given<M>, Given<N>),
+        op: SharedOperator,
+        short: impl Fn(&Communicator, Ongoing, (Side<'_>, Side<'_>, Operator<'_>)) -> Option<Result<()>>
+        + Send
+        + Sync
+        + 'static,
+        general: impl FnOnce(Communicator, Ongoing, (Shared, Shared, SharedOperator)) -> F
+        + Send
+        + 'static,
+    ) -> Result<Collective<(M, N)>>
+    where
+        M: Memory,
+        N: Memory,
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let by = op.clone();
+        self.start_both(
+            name_and_call,
+            both,
+            move |own, at, data, room| short(own, at, (data, room, by.get())),
+            |own, at, data, room| general(own, at, (data, room, op)),
+        )
     }
 }
