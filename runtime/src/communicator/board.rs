@@ -393,6 +393,10 @@ impl Board {
         Some((exchange, awaited))
     }
 
+    pub(super) fn forget_awaited(&self) {
+        self.open.awaited.store(Awaited::NOTHING, Ordering::Relaxed);
+    }
+
     /// Whether what a call waits for is there.
     pub(super) fn is_there(&self, exchange: Exchange, awaited: Awaited) -> bool {
         match awaited {

@@ -65,6 +65,8 @@ impl Communicator {
             if is_calm && !board.is_there(exchange, awaited) {
                 return Poll::Pending;
             }
+            // An attempt that waits says so anew.
+            board.forget_awaited();
         }
         match short() {
             None if awaited().is_some() => Poll::Pending,
