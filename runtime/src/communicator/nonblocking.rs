@@ -193,7 +193,8 @@ impl Communicator {
                 let communicator = self.share();
                 Ok(Collective { communicator, call: name, state, back })
             };
-            if self.is_first_in_turn() {
+            let checks = self.process().checks();
+            if !checks && self.is_first_in_turn() {
                 let attempt = self.attempt(at, || short(self, at, &memory));
                 if let Poll::Ready(Some(outcome)) = attempt {
                     drop(memory);
@@ -208,7 +209,7 @@ impl Communicator {
                     None => Box::pin(general(own, at, memory)).await,
                 }
             };
-            let schedule = match self.process().checks() {
+            let schedule = match checks {
                 true => {
                     let mine = self.started_announcement((name, call), sample, caller);
                     let compared = self.share_place().compared(at, mine, steps);
