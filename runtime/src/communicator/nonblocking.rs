@@ -114,6 +114,9 @@ impl<R> Collective<R> {
         let caller = Location::caller();
         let process = self.communicator.process();
         let wait = || -> Result<()> {
+            if self.state.has_ended() {
+                return Ok(());
+            }
             process.ready()?;
             process.during(Activity::Requests, 0, At::of(caller), || {
                 process.wait(|_, _| self.state.has_ended().then_some(Ok(())))
