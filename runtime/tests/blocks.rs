@@ -34,6 +34,12 @@ fn everywhere_by(options: &Options, body: impl Fn(&Rank, &Communicator) + Sync) 
     let emulated = vec![Architecture::S390X; 3];
     run(3, &Options { architectures: emulated, ..options.clone() }, whole).unwrap();
     run_shared(crowd(3), options, whole).unwrap();
+    for other in [Architecture::AARCH64, Architecture::S390X] {
+        let architectures = vec![Architecture::X86_64, other, other];
+        let options = Options { architectures, ..options.clone() };
+        run(3, &options, whole).unwrap();
+        run_shared(3, &options, whole).unwrap();
+    }
 }
 
 /// The element at a place of the block from one rank to another.

@@ -19,6 +19,12 @@ use support::crowd;
 const KINDS: [Architecture; 4] =
     [Architecture::S390X, Architecture::NATIVE, Architecture::I686, Architecture::M68K];
 
+/// Two kinds that differ in long double only.
+const RELATED: [Architecture; 2] = [Architecture::X86_64, Architecture::AARCH64];
+
+/// Two kinds that differ in most types.
+const UNLIKE: [Architecture; 2] = [Architecture::S390X, Architecture::X86_64];
+
 /// Runs a program on communicators of 1 to 9 ranks.
 fn everywhere(body: impl Fn(&Rank, &Communicator) + Sync) {
     everywhere_with(Options::default().check, body);
@@ -49,6 +55,12 @@ fn on_ranks(
         run(ranks, &Options { seed: 7, ..options.clone() }, whole).unwrap();
     }
     run_shared(crowd(3), &options, whole).unwrap();
+    for kinds in [RELATED, UNLIKE] {
+        let architectures = kinds.into_iter().cycle().take(5).collect();
+        let options = Options { architectures, ..options.clone() };
+        run(5, &options, whole).unwrap();
+        run_shared(5, &options, whole).unwrap();
+    }
 }
 
 #[test]

@@ -9,8 +9,8 @@
 //!
 //! In a rooted call the long blocks go between the root and the other ranks directly.
 //!
-//! Only ranks among which nothing is converted announce blocks. Each sender decides for its blocks,
-//! and the others follow its announcement.
+//! Only blocks whose elements have the same bytes at all ranks are announced. Each sender decides for
+//! its blocks, and the others follow its announcement.
 
 use std::sync::Arc;
 
@@ -126,7 +126,7 @@ impl Communicator {
         let made = given.and_then(|given| {
             let block = given.at(which).ok_or_else(|| ErrorKind::Collective)?;
             let longest = self.longest_short(at)?;
-            let (message, long) = self.block_message(block, longest, || self.are_alike())?;
+            let (message, long) = self.block_message(block, longest, true)?;
             Ok((given, message, long))
         });
         match made {
@@ -258,13 +258,10 @@ impl Communicator {
         given: Result<Blocks>,
         may_announce: bool,
     ) -> (Option<Blocks>, Vec<Option<Long>>, Vec<Bytes>, Option<Error>) {
-        let mut are_alike = None;
-        let mut may_announce =
-            || may_announce && *are_alike.get_or_insert_with(|| self.are_alike());
         let made = given.and_then(|given| {
             let blocks = (0..given.len()).filter_map(|rank| given.at(rank));
             let longest = self.longest_short(at)?;
-            let message = |block| self.block_message(block, longest, &mut may_announce);
+            let message = |block| self.block_message(block, longest, may_announce);
             let made: Result<Vec<_>> = blocks.map(message).collect();
             let (messages, long) = made?.into_iter().unzip();
             Ok((given, long, messages))

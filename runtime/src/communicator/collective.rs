@@ -70,9 +70,7 @@ impl Communicator {
             let mut long = None;
             let (bytes, failed) = self.seal(elements.and_then(|all| {
                 let (bytes, announced) =
-                    self.block_message(Block::of(&all), self.longest_short(at)?, || {
-                        self.are_alike()
-                    })?;
+                    self.block_message(Block::of(&all), self.longest_short(at)?, true)?;
                 long = announced;
                 Ok(bytes)
             }));

@@ -1,42 +1,147 @@
-//! What the members of a communicator have in common.
+//! What the members of a communicator have in common, and how elements of a type travel between
+//! them.
+//!
+//! In collective calls, elements travel in one of three ways:
+//!
+//! - **Copied.** All basic types of the elements have the same bytes at all members. The stream of
+//!   a rank has its own representation, and so that of all others.
+//! - **Copied, but not as they lie.** The rank emulates another machine, and the elements are those
+//!   of a slice, in the representation of this machine. They are converted at this rank only.
+//! - **Converted.** The stream has the representation in which the communicator packs.
+//!
+//! All ranks of a call must find the same way of its data. Their datatypes may differ, but have
+//! equal signatures, and so the same basic types. Therefore the way depends on the basic types that
+//! occur and on the members' representations, and on nothing else: not on offsets, extents or
+//! bounds, which differ between the ranks' datatypes. If the signatures aren't equal, the ranks may
+//! find different ways. Each message starts with the hash of its signature, which the receiver
+//! compares before it looks at the data.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use shipable::Architecture;
 
 use super::Communicator;
+use crate::types::Compiled;
 
 impl Communicator {
-    /// Whether nothing is converted between the members.
-    pub(crate) fn are_alike(&self) -> bool {
-        self.likeness().alike
-    }
-
     /// Whether collective data of equal length match without equal signatures: all members let
     /// them, and nothing is converted between them.
     pub(crate) fn matches_by_length(&self) -> bool {
         self.likeness().by_length
     }
 
+    /// Whether elements of a type have the same bytes at all members. All ranks of a call find the
+    /// same.
+    pub(super) fn copies(&self, datatype: &Compiled) -> bool {
+        self.travels(datatype).copies
+    }
+
+    /// Whether elements of a type have the same bytes at all members, and lie in this rank's memory
+    /// as they travel.
+    #[inline]
+    pub(super) fn copies_as_they_lie(&self, datatype: &Compiled) -> bool {
+        let likeness = self.likeness();
+        likeness.is_plain || {
+            let way = likeness.way(self, datatype);
+            way.copies && way.lies
+        }
+    }
+
+    /// The representation in which elements of a type travel; `None` if they travel as they lie in
+    /// this rank's memory.
+    #[inline]
+    pub(super) fn stream(&self, datatype: &Compiled) -> Option<&Architecture> {
+        let way = self.travels(datatype);
+        match (way.lies, way.copies) {
+            (true, _) => None,
+            (false, true) => Some(&self.process().me().architecture),
+            (false, false) => Some(self.packed_representation()),
+        }
+    }
+
+    #[inline]
+    fn travels(&self, datatype: &Compiled) -> Way {
+        let likeness = self.likeness();
+        match likeness.is_plain {
+            true => Way { copies: true, lies: true },
+            false => likeness.way(self, datatype),
+        }
+    }
+
     /// It is determined once: the members and their representations never change.
-    fn likeness(&self) -> Likeness {
-        *self.shared.likeness.get_or_init(|| {
-            let own = self.process().me().architecture;
-            let mut engine = self.process().engine();
-            let state = engine.state();
-            let members = self.everyone().0.processes();
-            let is_alike = |&member: &u32| {
-                let known = state.representation(member);
-                known.is_some_and(|(other, _)| other.same_representation(&own))
-            };
-            let alike = members.iter().all(is_alike);
-            let by_length = members.iter().all(|&member| state.matches_by_length(member));
-            Likeness { alike, by_length }
-        })
+    #[inline]
+    fn likeness(&self) -> &Likeness {
+        self.shared.likeness.get_or_init(|| self.find_likeness())
+    }
+
+    #[cold]
+    fn find_likeness(&self) -> Likeness {
+        let me = self.process().me();
+        let mut engine = self.process().engine();
+        let state = engine.state();
+        let members = self.everyone().0.processes();
+        let (mut others, mut are_known) = (Vec::<Architecture>::new(), true);
+        for &member in members {
+            match state.representation(member) {
+                None => are_known = false,
+                Some((kind, _)) if kind.same_representation(&me.architecture) => {}
+                Some((kind, _)) if others.contains(&kind) => {}
+                Some((kind, _)) => others.push(kind),
+            }
+        }
+        let by_length = members.iter().all(|&member| state.matches_by_length(member));
+        let is_plain = are_known && others.is_empty() && !me.emulated;
+        let others = are_known.then(|| others.into_boxed_slice());
+        Likeness { is_plain, by_length, others, ways: Default::default() }
     }
 }
 
 /// The properties that all members share.
-#[derive(Clone, Copy)]
 pub(super) struct Likeness {
-    /// Nothing is converted between them.
-    alike: bool,
+    /// All members are alike, and none emulates another machine.
+    is_plain: bool,
     /// Data of equal length match without equal signatures.
     by_length: bool,
+    /// The representations of members that are unlike this rank; `None` if some aren't known.
+    others: Option<Box<[Architecture]>>,
+    /// The ways of the types of the last calls, each in one word with the type's id. Ids begin at 1
+    /// and are never reused.
+    ways: [AtomicU64; 16],
+}
+
+/// How elements of a type travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Way {
+    /// They have the same bytes at all members.
+    copies: bool,
+    /// They lie in this rank's memory as they travel.
+    lies: bool,
+}
+
+impl Likeness {
+    #[inline(never)]
+    fn way(&self, communicator: &Communicator, datatype: &Compiled) -> Way {
+        let id = datatype.id();
+        let known = &self.ways[(id % self.ways.len() as u64) as usize];
+        let word = known.load(Relaxed);
+        if word >> 2 == id {
+            return Way { copies: word & 2 != 0, lies: word & 1 != 0 };
+        }
+        let way = self.find(communicator, datatype);
+        known.store(id << 2 | u64::from(way.copies) << 1 | u64::from(way.lies), Relaxed);
+        way
+    }
+
+    /// A representation that lacks one of the basic types has no such elements, so that they don't
+    /// have the same bytes.
+    fn find(&self, communicator: &Communicator, datatype: &Compiled) -> Way {
+        let (form, own) = (datatype.form(), &communicator.process().me().architecture);
+        let same = |here: &Architecture, there: &Architecture| {
+            form.has_same_items(here, there).unwrap_or(false)
+        };
+        let others = self.others.as_deref();
+        let copies = others.is_some_and(|others| others.iter().all(|other| same(own, other)));
+        let stream = if copies { own } else { communicator.packed_representation() };
+        Way { copies, lies: same(datatype.committed().architecture(), stream) }
+    }
 }

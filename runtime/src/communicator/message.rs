@@ -1,7 +1,11 @@
 //! Messages of collective calls on data: their encoding, and the blocks of data that they carry.
 //!
-//! Data travels packed in a representation that all ranks know (see [`Communicator::pack`]). A rank
-//! that forwards values can therefore not damage values that its own types can't hold.
+//! Data travels packed. If the basic types have the same bytes at all ranks, the stream is a copy of
+//! them; otherwise it has a representation that all ranks know (see [`Communicator::pack`]). A rank
+//! that forwards values can therefore not damage values that its own types can't hold. [`likeness`]
+//! has the rule, by which all ranks of a call decide alike.
+//!
+//! [`likeness`]: super::likeness
 //!
 //! If a rank fails, it sends its error in place of its data. The ranks that need the data return
 //! that error, so no rank waits forever.
@@ -23,6 +27,7 @@ use crate::group::Group;
 use crate::memory::{Lease, Span, Typed};
 use crate::origin::{Elementwise, What};
 use crate::sequence::{Items, MATCH};
+use crate::types::Compiled;
 
 const FAILED: usize = 6;
 
@@ -115,16 +120,18 @@ impl Communicator {
         Ok(Blocks::Of(all, places))
     }
 
-    /// The message of a block: its data, or its announcement if it has more bytes than `longest`
-    /// and `may_announce`. Such a block is returned as well.
+    /// The message of a block: its data, or its announcement if it has more bytes than `longest`,
+    /// its elements are copied between all ranks, and `may_announce`. Such a block is returned as
+    /// well.
     pub(super) fn block_message(
         &self,
         block: Block<'_>,
         longest: u64,
-        may_announce: impl FnOnce() -> bool,
+        may_announce: bool,
     ) -> Result<(Bytes, Option<Long>)> {
         let size = self.packed_size(block.all, block.count)?;
-        if size <= longest || !block.holds(size)? || !may_announce() {
+        let is_long = size > longest && may_announce && block.holds(size)?;
+        if !is_long || !self.copies(&block.all.datatype) {
             return Ok((self.pack_sized(block, size)?, None));
         }
         let long = self.long(block)?;
@@ -133,9 +140,17 @@ impl Communicator {
     }
 
     fn long(&self, block: Block<'_>) -> Result<Long> {
-        let program = block.all.datatype.program(&self.process().me().architecture)?;
+        let program = self.program(&block.all.datatype)?;
         let length = program.stream_length(block.count)?;
         Ok(Long { program, count: block.count, span: block.all.part(block.first)?, length })
+    }
+
+    /// The program for elements as they travel.
+    fn program(&self, datatype: &Compiled) -> Result<SharedProgram> {
+        match self.stream(datatype) {
+            None => Ok(datatype.shared_native()),
+            Some(stream) => datatype.program(stream),
+        }
     }
 
     /// Bytes of the longest block that the messages of a call carry.
@@ -152,7 +167,7 @@ impl Communicator {
 
     /// Whether elements lie in memory as they travel, in one run.
     pub(super) fn is_run(&self, all: &Elementwise) -> bool {
-        let program = all.datatype.program(&self.process().me().architecture);
+        let program = self.program(&all.datatype);
         program.is_ok_and(|program| program.contiguous(all.count).is_some())
     }
 
@@ -161,8 +176,7 @@ impl Communicator {
     /// # Errors
     /// They don't.
     pub(super) fn long_run(&self, all: &Elementwise, bytes: &Range<u64>) -> Result<Long> {
-        let me = self.process().me();
-        let first = all.datatype.program(&me.architecture)?.contiguous(all.count);
+        let first = self.program(&all.datatype)?.contiguous(all.count);
         let start = first.and_then(|first| first.checked_add_unsigned(bytes.start));
         let span =
             start.and_then(|start| all.span.shifted(start)).ok_or_else(|| ErrorKind::Collective)?;
@@ -293,7 +307,7 @@ impl Communicator {
     /// Packs a block into bytes, as many as it has.
     fn pack_into(&self, Block { all, first, count }: Block<'_>, bytes: &mut [u8]) -> Result<()> {
         let (datatype, from) = (&all.datatype, all.part(first)?);
-        let packed = match self.foreign_packed() {
+        let packed = match self.stream(datatype) {
             None => from.pack(datatype.native(), count, 0, bytes).map(drop),
             Some(other) => from.pack_to(datatype.committed(), count, bytes, &mut 0, other),
         };
@@ -302,13 +316,18 @@ impl Communicator {
 
     /// Bytes of `count` packed elements.
     pub(super) fn packed_size(&self, all: &Elementwise, count: u64) -> Result<u64> {
-        Ok(match self.foreign_packed() {
-            None => all.datatype.native().stream_length(count)?,
-            Some(other) => all.datatype.committed().pack_size(count, other)?,
+        self.stream_length(&all.datatype, count)
+    }
+
+    /// Bytes of `count` packed elements of a type.
+    pub(super) fn stream_length(&self, datatype: &Compiled, count: u64) -> Result<u64> {
+        Ok(match self.stream(datatype) {
+            None => datatype.native().stream_length(count)?,
+            Some(other) => datatype.committed().pack_size(count, other)?,
         })
     }
 
-    /// Packs a block without a header, among ranks that are alike.
+    /// Packs a block without a header.
     pub(super) fn pack_bare(&self, block: Block<'_>) -> Result<Bytes> {
         let size = self.packed_size(block.all, block.count)?;
         let length = usize::try_from(size).map_err(|_| ErrorKind::NoMemory(size))?;
@@ -326,7 +345,7 @@ impl Communicator {
     ) -> Result<()> {
         self.check_match(all, count, signature, data.len() as u64)?;
         let (datatype, to) = (&all.datatype, all.part(first)?);
-        let unpacked = match self.foreign_packed() {
+        let unpacked = match self.stream(datatype) {
             None => to.unpack(datatype.native(), count, 0, data, &mut Partial::default()),
             Some(other) => to.unpack_from(datatype.committed(), count, data, &mut 0, other),
         };

@@ -210,8 +210,7 @@ impl<T: Element, F: Fn(&[T], &mut [T])> OnElements<T, F> {
     /// The number of elements in so many packed bytes.
     fn elements(&self, communicator: &Communicator, bytes: u64) -> Result<u64> {
         let datatype = communicator.process().elements().in_memory::<T>()?;
-        let committed = datatype.compiled().committed();
-        let size = committed.pack_size(1, communicator.packed_representation())?;
+        let size = communicator.stream_length(datatype.compiled(), 1)?;
         Ok(bytes / size.max(1))
     }
 
@@ -233,8 +232,7 @@ impl<T: Element, F: Fn(&[T], &mut [T])> OnElements<T, F> {
 
 impl<T: Element, F: Fn(&[T], &mut [T])> Fold for OnElements<T, F> {
     fn check(&self, communicator: &Communicator, all: &Elementwise) -> Result<()> {
-        let representation = communicator.packed_representation();
-        let bytes = all.datatype.committed().pack_size(all.count, representation)?;
+        let bytes = communicator.packed_size(all, all.count)?;
         let elements = self.elements(communicator, bytes)?;
         let datatype = communicator.process().elements().in_memory::<T>()?;
         let own = datatype.compiled().repeated(elements)?;

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use super::Communicator;
 use super::board::Board;
 use super::calls::{Call, Ongoing};
+use super::places::announced;
 use super::posts::{Posts, Way};
 use crate::bytes::Bytes;
 use crate::engine::{Channel, Delivery, Engine, Landing, Message, Pattern, Sender, Source, State};
@@ -449,6 +450,55 @@ impl<'a> Participants<'a> {
             self.exchange(Some((root, mine)), None).await?;
         }
         Ok(Ok(None))
+    }
+
+    /// The strings of all ranks, by rank, at `root` or at all ranks, and at ranks that announce
+    /// theirs; `None` at the other ranks. `Err` with this rank's string if all of them go by
+    /// messages, or if the ranks have no board.
+    pub(super) async fn posted(
+        &self,
+        mine: Bytes,
+        root: Option<u32>,
+    ) -> Result<std::result::Result<Option<Vec<Bytes>>, Bytes>> {
+        let Some(posts) = self.posts()? else { return Ok(Err(mine)) };
+        let way = posts.for_some(&mine).await?;
+        if matches!(way, Way::Messages) {
+            return Ok(Err(mine));
+        }
+        let (is_sent, announces) = (matches!(way, Way::Direct), announced(&mine).is_some());
+        let wants = announces || root.is_none_or(|root| root == self.rank);
+        if !wants && !is_sent {
+            return Ok(Ok(None));
+        }
+        let mut strings = posts.of_others().await?;
+        let gets = |rank: &u32| {
+            let string = strings[*rank as usize].as_deref();
+            let announces = string.is_some_and(|string| announced(string).is_some());
+            *rank != self.rank && (announces || root.is_none_or(|root| root == *rank))
+        };
+        let (mut to, mut from) = (Vec::new(), Vec::new());
+        if is_sent {
+            to = (0..self.size()).filter(gets).collect();
+        }
+        if wants {
+            from = (0..self.size()).filter(|rank| strings[*rank as usize].is_none()).collect();
+        }
+        let mine = Arc::new(mine);
+        if !to.is_empty() || !from.is_empty() {
+            // At once: two ranks may wait for each other's string.
+            let process = |rank: u32| self.group.process(rank);
+            let sent = to.into_iter().map(|to| (process(to), mine.clone()));
+            let senders: Vec<u32> = from.iter().map(|&rank| process(rank)).collect();
+            let heard = self.exchange_all(sent, &senders).await?;
+            from.iter().zip(heard).for_each(|(&rank, it)| strings[rank as usize] = Some(it));
+        }
+        if !wants {
+            return Ok(Ok(None));
+        }
+        // The last message may still wait to be sent.
+        let mine = Arc::try_unwrap(mine).or_else(|mine| Bytes::copy_of(&mine))?;
+        strings[self.rank as usize] = Some(mine);
+        Ok(Ok(Some(strings.into_iter().flatten().collect())))
     }
 
     /// The strings of all lower ranks, by rank; `None` if those of all ranks go by messages.

@@ -515,38 +515,6 @@ impl Posts<'_> {
         };
         ranks.map(string).collect()
     }
-
-    /// Combines the strings of all ranks in the order of ranks, at a rank that `wants` the result.
-    ///
-    /// No string is too long for the board: operands are announced there, or short (see
-    /// [`Call::longest_posted`](super::calls::Call::longest_posted)).
-    ///
-    /// # Errors
-    /// INTERN for a string that doesn't go by the board.
-    pub(super) async fn combined(
-        &self,
-        mut mine: Bytes,
-        wants: bool,
-        mut combine: impl FnMut(Bytes, Bytes) -> Result<Bytes>,
-    ) -> Result<Option<Bytes>> {
-        self.expect(Posters::All);
-        let is_there = self.post_in_steps(&[Piece::Bytes(&mine)]).await?;
-        if !wants {
-            return Ok(None);
-        }
-        if !self.await_in_steps(self.ranks()).await? || !is_there {
-            return Err(ErrorKind::Collective.into());
-        }
-        let mut string = |rank| match rank == self.board.rank() {
-            true => Ok(std::mem::take(&mut mine)),
-            false => self.string(rank),
-        };
-        let mut total = string(0)?;
-        for rank in 1..self.board.size() {
-            total = combine(total, string(rank)?)?;
-        }
-        Ok(Some(total))
-    }
 }
 
 /// The exchanges of [short calls](super::short). A function that returns false has read strings of

@@ -1,7 +1,7 @@
 //! Collective calls that combine data: reductions and scans (MPI-5.0 sections 6.9 and 6.11).
 //!
-//! The operands are combined in the representation in which they travel, which holds every value of
-//! any rank.
+//! The operands are combined as they travel: as the bytes that all ranks have in common, or in a
+//! representation that holds every value of any rank.
 //!
 //! The data may be [`IN_PLACE`](crate::IN_PLACE): at all ranks, or only at the root of a reduction.
 //!
@@ -20,7 +20,7 @@ use super::Communicator;
 use super::calls::{Call, Ongoing};
 use super::message::{Block, Side, open, whole_length};
 use super::operator::{Operator, UserOp};
-use super::participants::{Participants, finish};
+use super::participants::finish;
 use super::places::{announced, announcement};
 use super::shapes::HEAD;
 use super::slices::{Announced, Stream, equal_slices};
@@ -35,9 +35,9 @@ impl Communicator {
     /// Combines the elements of all ranks by an operation, element by element, and stores
     /// the result at `root` (MPI-5.0 section 6.9.1).
     ///
-    /// The operands are combined in the order of ranks, in the representation in which the
-    /// communicator packs. It holds every value of any rank, so only a result that doesn't fit at
-    /// the root is an error.
+    /// The operands are combined in the order of ranks, in a representation that holds every value
+    /// of any rank: their own, or that in which the communicator packs. So only a result that
+    /// doesn't fit at the root is an error.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -103,9 +103,10 @@ impl Communicator {
     /// Combines all ranks' operands at `root`, or at all ranks. Ranks that have announced theirs
     /// learn whether all have.
     ///
-    /// Predefined operations of like ranks give the same bits wherever they are computed, so each
-    /// rank of a board combines what all have posted. Otherwise rank 0 combines. The order of ranks
-    /// decides the bits of a sum of floats, whichever rank is the root.
+    /// Predefined operations give like ranks the same bits, and unlike ranks the same values, since
+    /// all of them combine the same stream. So each rank of a board combines what all have posted,
+    /// whatever their representations. Otherwise rank 0 combines. The order of ranks decides the
+    /// bits of a sum of floats, whichever rank is the root.
     async fn total(
         &self,
         at: Ongoing,
@@ -113,18 +114,11 @@ impl Communicator {
         mine: Bytes,
         (op, root): (Operator<'_>, Option<u32>),
     ) -> Result<Total> {
-        let participants = self.participants(at);
-        let posts = match self.combines_posted(&participants, op)? {
-            true => participants.posts()?,
-            false => None,
+        let mine = match self.posted_total(at, combining, mine, (op, root)).await? {
+            Ok(total) => return Ok(total),
+            Err(mine) => mine,
         };
-        if let Some(posts) = posts {
-            let is_root = root.is_none_or(|root| self.rank() == root as i32);
-            let wants = is_root || announced(&mine).is_some();
-            let combine = |low: Bytes, high| self.combined(combining, &low, high);
-            let total = posts.combined(mine, wants, combine).await?;
-            return Ok(total.map_or(Total::Elsewhere, Total::of));
-        }
+        let participants = self.participants(at);
         let Some(root) = root else {
             let combine = |held: Bytes, heard, _| self.combined(combining, &held, heard);
             let total = participants.fold(mine, combine).await?.unwrap_or_default();
@@ -140,10 +134,30 @@ impl Communicator {
         }
     }
 
-    /// Whether each rank that needs the combination computes it from the board.
-    fn combines_posted(&self, participants: &Participants<'_>, op: Operator<'_>) -> Result<bool> {
-        let may = op.predefined().is_some() && self.are_alike();
-        Ok(may && participants.board()?.is_some())
+    /// The combination, which each rank that needs it computes from the board. `Err` with this
+    /// rank's operands if they go by messages.
+    ///
+    /// The type doesn't decide this: ranks of unequal signatures, which is an error, must take part
+    /// in the same exchanges to learn of it.
+    async fn posted_total(
+        &self,
+        at: Ongoing,
+        combining: &Combining<'_>,
+        mine: Bytes,
+        (op, root): (Operator<'_>, Option<u32>),
+    ) -> Result<std::result::Result<Total, Bytes>> {
+        if op.predefined().is_none() {
+            return Ok(Err(mine));
+        }
+        let all = match self.participants(at).posted(mine, root).await? {
+            Err(mine) => return Ok(Err(mine)),
+            Ok(None) => return Ok(Ok(Total::Elsewhere)),
+            Ok(Some(all)) => all,
+        };
+        let mut all = all.into_iter();
+        let first = all.next().unwrap_or_default();
+        let total = all.try_fold(first, |low, high| self.combined(combining, &low, high))?;
+        Ok(Ok(Total::of(total)))
     }
 
     /// Combines all ranks' operands at rank 0, and lets ranks that have announced them know
@@ -457,9 +471,10 @@ impl Communicator {
             return self.inter_reduce_scatter(at, data, room, ranges, op).await;
         }
         let (combining, mine, failed) = self.operands(data, room, op, Slicing::Of(at, ranges));
-        let (block, failed_here) = match self.combines_posted(&self.participants(at), op)? {
-            true => (self.total_block(at, &combining, mine, (op, ranges)).await?, None),
-            false => self.dealt_block(at, &combining, mine, ranges).await?,
+        let (block, failed_here) = match self.posted_total(at, &combining, mine, (op, None)).await?
+        {
+            Ok(total) => (self.own_block(total, &combining, ranges)?, None),
+            Err(mine) => self.dealt_block(at, &combining, mine, ranges).await?,
         };
         failed.or(failed_here).map_or(Ok(()), Err)?;
         let block = match (block, &combining.announced) {
@@ -479,14 +494,12 @@ impl Communicator {
     }
 
     /// This rank's block of the combination, which each rank computes from the board, as a message.
-    async fn total_block(
+    fn own_block(
         &self,
-        at: Ongoing,
+        total: Total,
         combining: &Combining<'_>,
-        mine: Bytes,
-        (op, ranges): (Operator<'_>, Option<&[Range<i64>]>),
+        ranges: Option<&[Range<i64>]>,
     ) -> Result<Total> {
-        let total = self.total(at, combining, mine, (op, None)).await?;
         match (total, &combining.all) {
             (Total::Here(total), Some(all)) if open(&total).is_ok() => {
                 let mut blocks = self.blocks_of_total(&total, all, ranges)?;
@@ -592,7 +605,9 @@ impl Communicator {
             combining.all = Some((operands.datatype.clone(), operands.count));
             let length = self.packed_size(&operands, operands.count)?;
             match combining.by {
-                Means::Predefined(reduction) if slicing.may_be(self, length)? => {
+                Means::Predefined(reduction)
+                    if slicing.may_be(self, &operands.datatype, length)? =>
+                {
                     let (message, announced) =
                         self.announced(operands, length, reduction, slicing)?;
                     combining.announced = Some(Box::new(announced));
@@ -653,7 +668,7 @@ impl Communicator {
             Operator::Predefined(op) => {
                 let mixed = || ErrorKind::NotReducible { datatype: excerpt(&*all.datatype) };
                 let leaf = all.datatype.single_leaf().ok_or_else(mixed)?;
-                Ok(Means::Predefined(match self.foreign_packed() {
+                Ok(Means::Predefined(match self.stream(&all.datatype) {
                     None => all.datatype.reduction(op, leaf)?,
                     Some(other) => Reduction::new(op, leaf, other)?,
                 }))
@@ -716,10 +731,9 @@ impl Communicator {
         ranges: Option<&[Range<i64>]>,
     ) -> Result<Vec<Bytes>> {
         let (_, data) = open(total)?;
-        let representation = self.packed_representation();
         let block = |range: Range<u64>| {
             let elements = range.end - range.start;
-            let place = |elements| datatype.committed().pack_size(elements, representation);
+            let place = |elements| self.stream_length(datatype, elements);
             let (from, to) = (place(range.start)? as usize, place(range.end)? as usize);
             let mut bytes = Bytes::with_room(whole_length((to - from) as u64)?)?;
             bytes.extend(&[0])?;
@@ -753,8 +767,8 @@ pub(super) enum Slicing<'a> {
 }
 
 impl Slicing<'_> {
-    /// Whether operands of so many bytes are announced, and combined slice by slice.
-    fn may_be(self, communicator: &Communicator, length: u64) -> Result<bool> {
+    /// Whether operands of a type, of so many bytes, are announced, and combined slice by slice.
+    fn may_be(self, communicator: &Communicator, datatype: &Compiled, length: u64) -> Result<bool> {
         Ok(match self {
             Slicing::None => false,
             Slicing::Equal(at) | Slicing::Of(at, _) => {
@@ -763,7 +777,7 @@ impl Slicing<'_> {
                     Some(board) => board.longest_posted(at.call),
                     None => communicator.longest_short(at)?,
                 };
-                length > longest && communicator.are_alike()
+                length > longest && communicator.copies(datatype)
             }
         })
     }

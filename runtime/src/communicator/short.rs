@@ -1,4 +1,5 @@
-//! Short collective calls of like ranks that have a board, on data in one run of memory.
+//! Short collective calls of ranks that have a board, on data in one run of memory that are copied
+//! between all of them.
 //!
 //! Each rank posts its data from where the program has them, and takes those of other ranks to
 //! where the program wants them. So such a call packs nothing, and has no other steps.
@@ -74,7 +75,7 @@ impl Communicator {
         }
     }
 
-    /// The board of a call, if short data are posted there as they lie in memory.
+    /// The board of a call, if data may be posted there as they lie in memory.
     fn plain_board(&self, at: Ongoing) -> Option<&Board> {
         let shared = &self.shared;
         let board = match at.channel {
@@ -82,11 +83,11 @@ impl Communicator {
             _ => shared.board.get()?.as_ref()?,
         };
         let is_own = shared.inter.is_none() && shared.ended.load(Ordering::Relaxed) == 0;
-        let is_plain = is_own && !self.process().me().emulated && self.are_alike();
-        (is_plain && self.foreign_packed().is_none()).then_some(board)
+        is_own.then_some(board)
     }
 
-    /// The elements of a side as `blocks` equal blocks, if they lie in one run of memory.
+    /// The elements of a side as `blocks` equal blocks, if they lie in one run of memory as they
+    /// travel.
     fn run<'s>(&'s self, side: Side<'s>, board: &Board, blocks: u64) -> Option<Run<'s>> {
         let (datatype, count, span) = match side.what {
             What::InPlace => return None,
@@ -100,6 +101,9 @@ impl Communicator {
                 (checked.datatype, checked.count, checked.span)
             }
         };
+        if !self.copies_as_they_lie(datatype) {
+            return None;
+        }
         let (start, shape) = board.shapes().shape(datatype, count, blocks)?;
         let span = span.part_at(start, shape.bytes * blocks)?;
         Some(Run { datatype, span, shape })

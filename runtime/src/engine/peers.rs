@@ -304,11 +304,6 @@ impl Peers {
         self.me.by_length && !self.identity(rank).is_some_and(has_same_items)
     }
 
-    /// Whether a peer's data are in the representation of all of this rank's memory.
-    pub(super) fn is_native(&self, peer: u32) -> bool {
-        self.intake(peer).is_native
-    }
-
     /// The longest encoded form that a peer accepts.
     pub(super) fn form_limit(&self, peer: u32) -> u64 {
         self.identity(peer).map_or(0, |identity| identity.form_limit)

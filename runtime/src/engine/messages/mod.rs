@@ -336,8 +336,7 @@ impl Messages {
         let number = self.requests.start_send();
         let bulk = Header { kind: Kind::Bulk, operation: number, ..header };
         let bulk = Outgoing::new(bulk, message.source, Purpose::Message(number));
-        let memory = self.memory.as_ref().filter(|_| peers.is_native(peer));
-        let offer = memory.and_then(|memory| Some(memory.offer(bulk.address()?)));
+        let offer = self.memory.as_ref().and_then(|memory| Some(memory.offer(bulk.address()?)));
         self.announced.insert(number, (peer, bulk));
         let offer = offer.unwrap_or(Offer { address: 0, withdrawals: 0 });
         let announce = Header {
@@ -716,7 +715,6 @@ impl Messages {
         receiving: Result<Receiving>,
         out: &mut Outbox,
     ) {
-        let offer = offer.filter(|_| arrival.is_native);
         let mut value = 0;
         match receiving {
             Ok(mut receiving) => {
