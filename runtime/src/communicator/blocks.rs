@@ -9,8 +9,8 @@
 //!
 //! In a rooted call the long blocks go between the root and the other ranks directly.
 //!
-//! Only blocks whose elements have the same bytes at all ranks are announced. Each sender decides for
-//! its blocks, and the others follow its announcement.
+//! Only blocks whose elements have the same bytes at all ranks are announced. Each sender decides
+//! for its blocks, and the others follow its announcement.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Messages of collective calls on data: their encoding, and the blocks of data that they carry.
 //!
-//! Data travels packed. If the basic types have the same bytes at all ranks, the stream is a copy of
-//! them; otherwise it has a representation that all ranks know (see [`Communicator::pack`]). A rank
-//! that forwards values can therefore not damage values that its own types can't hold. [`likeness`]
-//! has the rule, by which all ranks of a call decide alike.
+//! Data travels packed. If the basic types have the same bytes at all ranks, the stream is a copy
+//! of them; otherwise it has a representation that all ranks know (see [`Communicator::pack`]). A
+//! rank that forwards values can therefore not damage values that its own types can't hold.
+//! [`likeness`] has the rule, by which all ranks of a call decide alike.
 //!
 //! [`likeness`]: super::likeness
 //!

@@ -9,8 +9,8 @@
 //!
 //! So the ranks share the work. Operands that aren't one run of memory are packed before they are
 //! announced, so that a rank without memory for that can still say so. Only operands that have the
-//! same bytes at all ranks are announced. One rank combines all operands of an element, so all ranks
-//! get the same bits.
+//! same bytes at all ranks are announced. One rank combines all operands of an element, so all
+//! ranks get the same bits.
 
 use std::ops::Range;
 use std::sync::Arc;
