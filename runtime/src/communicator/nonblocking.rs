@@ -709,3 +709,41 @@ impl Communicator {
 pub(super) fn sides(taken: &[Shared]) -> Vec<Side<'_>> {
     taken.iter().map(|taken| side(taken)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use shipable::reduce::Op;
+
+    use super::*;
+    use crate::job::Checking;
+    use crate::rank::Rank;
+    use crate::sim::{Options, run_shared};
+
+    #[test]
+    fn calls_whose_data_are_there_end_at_their_start() {
+        let body = |rank: Rank| {
+            let world = rank.world();
+            let me = world.rank();
+            // This makes the board.
+            world.ibarrier().unwrap().wait().unwrap();
+            let early = (me == 1).then(|| {
+                let sum = world.iallreduce(vec![me], vec![0], Op::Sum).unwrap();
+                assert!(!sum.state.has_ended());
+                world.send(&[0], 0, 0).unwrap();
+                sum
+            });
+            let sum = early.unwrap_or_else(|| {
+                world.recv(&mut [0], 1, 0).unwrap();
+                let sum = world.iallreduce(vec![me], vec![0], Op::Sum).unwrap();
+                assert!(matches!(sum.state, State::Ended(Ok(()))));
+                sum
+            });
+            assert_eq!(sum.wait().unwrap(), (vec![me], vec![1]));
+            rank.finalize().unwrap();
+        };
+        // Data go by message under checks, and are late under an adversary.
+        let (hosts, check) = (vec![0; 2], Checking::Off);
+        let options = Options { hosts, check, adversary: None, ..Options::default() };
+        run_shared(2, &options, body).unwrap();
+    }
+}
