@@ -75,6 +75,7 @@ fn rank() {
         "small" => return small::small(),
         "late" => return observed::late(),
         "flushes" => return observed::flushes(),
+        "kinds" => return observed::kinds(),
         "hangs" => return observed::hangs(),
         "variable" => return observed::variable(),
         _ => {}

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use shipable::Architecture;
 
 use super::Communicator;
+use crate::observe::Exchanged;
 use crate::types::Compiled;
 
 impl Communicator {
@@ -59,6 +60,47 @@ impl Communicator {
         }
     }
 
+    /// Counts data that are packed or unpacked in a call of unlike ranks.
+    #[inline]
+    pub(super) fn count_exchanged(&self, datatype: &Compiled, bytes: u64) {
+        let likeness = self.likeness();
+        if !likeness.is_plain {
+            likeness.pending.store(0, Relaxed);
+            match likeness.way(self, datatype).lies {
+                true => self.exchanged_with_others(bytes, 0),
+                false => self.exchanged_with_others(0, bytes),
+            }
+        }
+    }
+
+    /// A short call is about to copy data. If it leaves them to the general steps, those count
+    /// them.
+    #[inline]
+    pub(super) fn count_short(&self, bytes: u64) {
+        let likeness = self.likeness();
+        if !likeness.is_plain {
+            likeness.pending.fetch_add(bytes, Relaxed);
+        }
+    }
+
+    /// A short call has copied its data.
+    #[inline]
+    pub(super) fn count_short_done(&self) {
+        let likeness = self.likeness();
+        if !likeness.is_plain {
+            self.exchanged_with_others(likeness.pending.swap(0, Relaxed), 0);
+        }
+    }
+
+    #[cold]
+    fn exchanged_with_others(&self, copied: u64, converted: u64) {
+        let is_unlike = self.likeness().others.as_ref().is_some_and(|others| !others.is_empty());
+        if let Some(observer) = self.process().observer().filter(|_| is_unlike) {
+            let from = self.process().me().architecture;
+            observer.exchanged(&Exchanged { from, to: None, copied, converted });
+        }
+    }
+
     #[inline]
     fn travels(&self, datatype: &Compiled) -> Way {
         let likeness = self.likeness();
@@ -92,7 +134,8 @@ impl Communicator {
         let by_length = members.iter().all(|&member| state.matches_by_length(member));
         let is_plain = are_known && others.is_empty() && !me.emulated;
         let others = are_known.then(|| others.into_boxed_slice());
-        Likeness { is_plain, by_length, others, ways: Default::default() }
+        let (ways, pending) = Default::default();
+        Likeness { is_plain, by_length, others, ways, pending }
     }
 }
 
@@ -107,6 +150,8 @@ pub(super) struct Likeness {
     /// The ways of the types of the last calls, each in one word with the type's id. Ids begin at 1
     /// and are never reused.
     ways: [AtomicU64; 16],
+    /// Bytes that a short call is about to copy.
+    pending: AtomicU64,
 }
 
 /// How elements of a type travel.

@@ -142,6 +142,7 @@ impl Communicator {
     fn long(&self, block: Block<'_>) -> Result<Long> {
         let program = self.program(&block.all.datatype)?;
         let length = program.stream_length(block.count)?;
+        self.count_exchanged(&block.all.datatype, length);
         Ok(Long { program, count: block.count, span: block.all.part(block.first)?, length })
     }
 
@@ -180,6 +181,7 @@ impl Communicator {
         let start = first.and_then(|first| first.checked_add_unsigned(bytes.start));
         let span =
             start.and_then(|start| all.span.shifted(start)).ok_or_else(|| ErrorKind::Collective)?;
+        self.count_exchanged(&all.datatype, bytes.end - bytes.start);
         self.long_of_bytes(span, bytes.end - bytes.start)
     }
 
@@ -307,6 +309,7 @@ impl Communicator {
     /// Packs a block into bytes, as many as it has.
     fn pack_into(&self, Block { all, first, count }: Block<'_>, bytes: &mut [u8]) -> Result<()> {
         let (datatype, from) = (&all.datatype, all.part(first)?);
+        self.count_exchanged(datatype, bytes.len() as u64);
         let packed = match self.stream(datatype) {
             None => from.pack(datatype.native(), count, 0, bytes).map(drop),
             Some(other) => from.pack_to(datatype.committed(), count, bytes, &mut 0, other),
@@ -345,6 +348,7 @@ impl Communicator {
     ) -> Result<()> {
         self.check_match(all, count, signature, data.len() as u64)?;
         let (datatype, to) = (&all.datatype, all.part(first)?);
+        self.count_exchanged(datatype, data.len() as u64);
         let unpacked = match self.stream(datatype) {
             None => to.unpack(datatype.native(), count, 0, data, &mut Partial::default()),
             Some(other) => to.unpack_from(datatype.committed(), count, data, &mut 0, other),

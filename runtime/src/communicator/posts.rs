@@ -111,7 +111,10 @@ impl Communicator {
         };
         let outcome = exchange(&posts);
         match outcome {
-            Ok(true) => posts.keep_offer(),
+            Ok(true) => {
+                posts.keep_offer();
+                self.count_short_done();
+            }
             Ok(false) => posts.leave_open(),
             Err(_) => {}
         }

@@ -106,6 +106,7 @@ impl Communicator {
         }
         let (start, shape) = board.shapes().shape(datatype, count, blocks)?;
         let span = span.part_at(start, shape.bytes * blocks)?;
+        self.count_short(shape.bytes * blocks);
         Some(Run { datatype, span, shape })
     }
 

@@ -185,7 +185,10 @@ impl Engine {
             let peer = state.peers.representation(peer);
             peer.is_some_and(|(other, _)| !other.same_representation(&own))
         };
-        tap.observer().map(|observer| observer.taken(is_unlike)).unwrap_or_default()
+        let taken = tap.observer().map(|observer| observer.taken(is_unlike));
+        let mut taken = taken.unwrap_or_default();
+        taken.messages = state.peers.exchanged();
+        taken
     }
 
     /// The record of frames that this rank sent and received.

@@ -1,6 +1,7 @@
 //! The ranks of the job as this rank knows them: their representations, their limits, and which of
 //! them are gone.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Hosts;
 use crate::numbers::{NumberSet, Numbers};
+use crate::observe::Exchanged;
 use crate::types::Compiled;
 use crate::wire::Introduction;
 
@@ -63,6 +65,9 @@ pub(super) struct Peers {
     /// The identities of the ranks that are known. Ranks that are introduced one after the other
     /// and are alike share one.
     identities: Vec<Identity>,
+    /// The bytes of messages from the ranks of each identity: those that were copied, and those
+    /// that were converted. None of like ranks.
+    data: Vec<Cell<[u64; 2]>>,
     /// The ranks that are gone.
     gone: Numbers<u32, Gone>,
     /// Whether a peer died or a window was poisoned. The process reads it without the engine's
@@ -165,6 +170,7 @@ impl Peers {
             me,
             ranks: vec![0; me.size as usize].into(),
             identities: Vec::new(),
+            data: Vec::new(),
             gone: Numbers::default(),
             bereft: Arc::default(),
             failed: Vec::new(),
@@ -210,6 +216,7 @@ impl Peers {
         let identity =
             Identity { architecture, alike, emulated, by_length, intake, form_limit, room };
         self.identities.push(identity);
+        self.data.push(Cell::default());
         self.introduce_alike(rank);
     }
 
@@ -250,6 +257,29 @@ impl Peers {
     #[inline]
     fn identity(&self, peer: u32) -> Option<&Identity> {
         self.identities.get((self.ranks[peer as usize] as usize).wrapping_sub(1))
+    }
+
+    /// Counts the data of a message from a rank that may be unlike this one.
+    #[cold]
+    pub(super) fn count_data(&self, rank: u32, bytes: u64, is_converted: bool) {
+        let at = (self.ranks[rank as usize] as usize).wrapping_sub(1);
+        if let Some(cell) = self.data.get(at) {
+            let mut counts = cell.get();
+            counts[usize::from(is_converted)] += bytes;
+            cell.set(counts);
+        }
+    }
+
+    /// The data of messages from unlike ranks.
+    pub(super) fn exchanged(&self) -> Vec<Exchanged> {
+        let all = self.identities.iter().zip(&self.data);
+        let unlike = all.filter(|(identity, data)| !identity.alike && data.get() != [0; 2]);
+        let exchanged = |(identity, data): (&Identity, &Cell<[u64; 2]>)| {
+            let [copied, converted] = data.get();
+            let (from, to) = (identity.architecture, Some(self.me.architecture));
+            Exchanged { from, to, copied, converted }
+        };
+        unlike.map(exchanged).collect()
     }
 
     /// A peer's representation, once it is known.

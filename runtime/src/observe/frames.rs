@@ -6,7 +6,7 @@ use longshore_job::journal::events::{self, Event};
 use longshore_job::journal::snapshot::PeerCounts;
 
 use super::tracer::Key;
-use super::{Observer, Recorded, now};
+use super::{Exchanged, Observer, Recorded, now};
 use crate::wire::{Frame, Kind};
 
 /// The counts of frames of one rank. The engine has them under its lock.
@@ -59,6 +59,8 @@ pub(crate) struct Taken {
     pub retries: u64,
     pub forms: u64,
     pub form_bytes: u64,
+    /// The data of messages from ranks of other kinds.
+    pub messages: Vec<Exchanged>,
 }
 
 /// What the trace has of a frame.
@@ -176,7 +178,7 @@ impl FrameObserver {
         };
         let peers = self.peers.iter().map(counts).collect();
         let FrameObserver { retries, forms, form_bytes, .. } = *self;
-        Taken { peers, retries, forms, form_bytes }
+        Taken { peers, retries, forms, form_bytes, messages: Vec::new() }
     }
 }
 

@@ -16,6 +16,7 @@
 
 mod counters;
 mod frames;
+mod kinds;
 mod tracer;
 
 use std::cell::RefCell;
@@ -33,10 +34,12 @@ use longshore_transport::{CallSlot, Journal, OpenCalls, Segment};
 
 pub(crate) use counters::{Done, TIMED, WindowCounters};
 pub(crate) use frames::{FrameObserver, Seen, Taken};
+pub(crate) use kinds::Exchanged;
 
 use crate::check::Caller;
 use crate::job::Activity;
 use crate::program::Line;
+use kinds::Kinds;
 use tracer::{Key, Tracer};
 
 /// The first sleep of an observed wait. Each one is twice as long as the last, up to the longest of
@@ -71,6 +74,7 @@ struct Recorded {
     windows: Vec<Arc<WindowCounters>>,
     ended: Vec<WindowCounts>,
     merged: u64,
+    kinds: Kinds,
     calls: HashMap<CallKey, Calls>,
     sleeps: u64,
     slept: u64,
@@ -150,6 +154,7 @@ impl Observer {
             windows: Vec::new(),
             ended: Vec::new(),
             merged: 0,
+            kinds: Kinds::default(),
             calls: HashMap::new(),
             sleeps: 0,
             slept: 0,
@@ -403,6 +408,12 @@ impl Observer {
         tracer.operation(journal, operation);
     }
 
+    /// Counts data that this rank exchanged with ranks of another kind.
+    #[cold]
+    pub(crate) fn exchanged(&self, data: &Exchanged) {
+        self.recorded().kinds.add(data);
+    }
+
     /// Records an epoch that has ended.
     pub(crate) fn epoch(&self, kind: u8, begin: u64, at: At) {
         let mut recorded = self.recorded();
@@ -435,7 +446,8 @@ impl Observer {
             recorded.calls.iter().map(|(key, calls)| calls.counts(key)).collect();
         calls.sort_by_key(|calls| std::cmp::Reverse(calls.nanos));
         let Recorded { sleeps, slept, merged, .. } = *recorded;
-        let Taken { peers, retries, forms, form_bytes } = taken;
+        let Taken { peers, retries, forms, form_bytes, messages } = taken;
+        let kinds = recorded.kinds.counts(messages);
         let elapsed = now().saturating_sub(self.began);
         let mut snapshot = Snapshot {
             elapsed,
@@ -443,6 +455,7 @@ impl Observer {
             windows,
             calls,
             peers,
+            kinds,
             sleeps,
             slept,
             retries,

@@ -95,6 +95,17 @@ impl Action {
         }
     }
 
+    /// Whether it fetches data from the target.
+    pub(super) fn fetches(self) -> bool {
+        match self {
+            Action::Put | Action::Accumulate(_) => false,
+            Action::Get
+            | Action::GetAccumulate(_)
+            | Action::FetchAndOp(_)
+            | Action::CompareAndSwap => true,
+        }
+    }
+
     /// The operation of an accumulate, if it is one.
     #[inline(always)]
     pub(super) fn op(self) -> Option<Op> {

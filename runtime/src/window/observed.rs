@@ -18,6 +18,9 @@ pub(super) struct Observed {
     pub(super) counters: Arc<WindowCounters>,
     /// The size of the type that was counted last, by its number. Most operations have its type.
     pub(super) last: Cell<(u64, u64)>,
+    /// The number of the type of the last operation on an unlike target, and the target. Whether
+    /// its data are converted.
+    pub(super) last_unlike: Cell<((u64, u32), bool)>,
     /// The epochs that are traced and haven't ended.
     open: RefCell<Vec<Open>>,
     glances: Cell<Glances>,
@@ -66,6 +69,7 @@ impl Observed {
             traces,
             counters,
             last: Cell::default(),
+            last_unlike: Cell::default(),
             open: RefCell::default(),
             glances: Cell::new(Glances::none()),
         })

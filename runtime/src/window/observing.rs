@@ -1,12 +1,13 @@
 //! Operations that are counted, and traced, under `--stats` and `--trace`. No attempt knows an
 //! operation of an observed window, so all of them pass the wrapper in `core::issue`.
 
-use super::call::Call;
+use super::call::{Action, Call};
 use super::observed::Observed;
 use super::parts::Parts;
 use super::path::Progress;
+use super::peers::Target;
 use crate::check::Caller;
-use crate::observe::{self, At, Done, TIMED};
+use crate::observe::{self, At, Done, Exchanged, TIMED};
 use crate::route::Route;
 use crate::types::TargetType;
 
@@ -69,10 +70,37 @@ impl Observed {
         let nanos = if bytes >= TIMED { observe::now().saturating_sub(time) } else { 0 };
         let done = Done { kind: call.action.number(), route, bytes, nanos };
         self.counters.count(to.rank, || to.peer, done);
+        if !to.alike {
+            self.exchanged(parts, call, to, bytes);
+        }
         if self.traces {
             let now = parts.flight().ledger().issued(to.peer);
             let number = if route == Route::Message && now > issued { now } else { 0 };
             self.trace(parts, (time, number), done, to.peer, call.target_type);
+        }
+    }
+
+    /// Counts the data of an operation on an unlike target. Whether they are converted depends on
+    /// their type, not on the route.
+    #[cold]
+    fn exchanged(&self, parts: &Parts, call: &Call<'_>, to: &Target, bytes: u64) {
+        let (own, other) = (parts.process().me().architecture, to.architecture);
+        if own.same_representation(&other) {
+            // Both emulate it.
+            return;
+        }
+        let key = (call.target_type.id(), to.rank);
+        let is_converted = match self.last_unlike.get() {
+            (known, is_converted) if known == key => is_converted,
+            _ => !call.target_type.form().has_same_items(&own, &other).unwrap_or(false),
+        };
+        self.last_unlike.set((key, is_converted));
+        let [copied, converted] = if is_converted { [0, bytes] } else { [bytes, 0] };
+        if !matches!(call.action, Action::Get) {
+            self.observer.exchanged(&Exchanged { from: own, to: Some(other), copied, converted });
+        }
+        if call.action.fetches() {
+            self.observer.exchanged(&Exchanged { from: other, to: Some(own), copied, converted });
         }
     }
 

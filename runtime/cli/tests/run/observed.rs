@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use longshore::job::env;
-use longshore::{Info, LockType, Op, Pointed, Window};
+use longshore::{Info, LockType, Op, Pointed, Window, c};
 use longshore_launcher::timeline::{RankLine, Timeline};
 use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
@@ -69,6 +69,42 @@ pub fn flushes() {
             Ok(())
         });
         flushes.unwrap();
+    }
+    window.free().unwrap();
+    rank.finalize().unwrap();
+}
+
+/// Two ranks combine ints. Rank 0 puts ints, and rank 1 sends some. If WIDE is set, they combine
+/// long doubles, and rank 0 puts one.
+pub fn kinds() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), Info::default());
+    let window = Window::allocate(world, 8 << 10, 1, &info).unwrap();
+    let (int, wide) = (rank.type_of::<i32>().unwrap(), rank.type_of::<c::LongDouble>().unwrap());
+    let is_wide = std::env::var_os("WIDE").is_some();
+    let (mut sums, half) = ([0; 1000], [c::LongDouble::from(0.5)]);
+    world.allreduce(&[world.rank(); 1000], &mut sums, Op::Sum).unwrap();
+    assert_eq!(sums, [1; 1000]);
+    if world.rank() == 0 {
+        let put = window.lock(1, LockType::Exclusive, |epoch| {
+            epoch.put(&[7i32; 500], 1, 0, 500, &int)?;
+            match is_wide {
+                true => epoch.put(&half, 1, 0, 1, &wide),
+                false => Ok(()),
+            }
+        });
+        put.unwrap();
+        let mut numbers = [0; 100];
+        world.recv(&mut numbers, 1, 0).unwrap();
+        assert_eq!(numbers, [9; 100]);
+    } else {
+        world.send(&[9; 100], 0, 0).unwrap();
+    }
+    if is_wide {
+        let mine = [c::LongDouble::from(f64::from(world.rank())); 10];
+        let mut sums = [c::LongDouble::from(0.0); 10];
+        world.allreduce(&mine, &mut sums, Op::Sum).unwrap();
+        assert_eq!(sums[9].to_f64().unwrap(), 1.0);
     }
     window.free().unwrap();
     rank.finalize().unwrap();
@@ -224,6 +260,73 @@ fn operations_by_mailbox_are_counted_and_send_no_frames() {
             && std::env::var_os(env::ADVERSARY).is_none();
         let sent = report["ranks"][0]["peers"][0]["sent_frames"].as_u64().unwrap();
         assert_eq!(sent < 2 * PUTS, by_mailbox && can, "{sent} frames");
+    }
+}
+
+/// The kinds of data's ranks, and the bytes that were copied and converted, of all ranks.
+type Between = (String, Option<String>, u64, u64);
+
+fn between(report: &Value) -> Vec<Between> {
+    let ranks = report["ranks"].as_array().unwrap();
+    let all = ranks.iter().flat_map(|rank| rank["kinds"].as_array().unwrap());
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let row = |row: &Value| {
+        let bytes = |name: &str| row[name].as_u64().unwrap();
+        let from = text(&row["from"]).unwrap();
+        (from, text(&row["to"]), bytes("copied_bytes"), bytes("converted_bytes"))
+    };
+    let mut rows: Vec<_> = all.map(row).collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn data_between_kinds_are_counted_as_copied_or_converted() {
+    let row = |from: &str, to: Option<&str>, copied, converted| {
+        (from.to_owned(), to.map(str::to_owned), copied, converted)
+    };
+    let (one, other) = ("x86-64", "aarch64");
+    let arch = format!("{one},{other}");
+    for wide in [false, true] {
+        let path = file("kinds.json");
+        let stats = format!("--stats={}", path.display());
+        let words = ["-n", "2", "--arch", &arch, &stats].map(str::to_owned);
+        let mut words: Vec<_> = words.into_iter().chain(role("kinds")).collect();
+        if wide {
+            words.splice(0..0, ["--env", "WIDE=1"].map(str::to_owned));
+        }
+        run(&words).expect(0, &[]);
+        let report = json(&path);
+        let [put, combined] = if wide { [16, 320] } else { [0, 0] };
+        let due = [
+            row(other, None, 8000, combined),
+            row(other, Some(one), 400, 0),
+            row(one, None, 8000, combined),
+            row(one, Some(other), 2000, put),
+        ];
+        assert_eq!(between(&report), due, "{report:#}");
+    }
+    // Of ranks of one kind, nothing is told apart.
+    let path = file("kinds.json");
+    let stats = format!("--stats={}", path.display());
+    let arch = format!("{other},{other}");
+    let words = ["-n", "2", "--arch", &arch, &stats].map(str::to_owned);
+    run(&words.into_iter().chain(role("kinds")).collect::<Vec<_>>()).expect(0, &[]);
+    assert_eq!(between(&json(&path)), []);
+}
+
+#[test]
+fn the_summary_has_the_data_between_kinds() {
+    let words = ["-n", "2", "--arch", "x86-64,aarch64", "--env", "WIDE=1", "--stats"];
+    let words: Vec<_> = words.map(str::to_owned).into_iter().chain(role("kinds")).collect();
+    let finished = run(&words);
+    assert_eq!(finished.status, 0, "{}", finished.stderr);
+    for line in [
+        "data between kinds                         copied converted",
+        "  aarch64, collective calls              7.81 KiB     320 B",
+        "  x86-64 -> aarch64                      1.95 KiB      16 B",
+    ] {
+        assert!(finished.stderr.lines().any(|it| it == line), "{}", finished.stderr);
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Snapshot {
     pub windows: Vec<WindowCounts>,
     pub calls: Vec<CallCounts>,
     pub peers: Vec<PeerCounts>,
+    /// Data between ranks of unlike kinds.
+    pub kinds: Vec<KindCounts>,
     /// The sleeps of calls that waited, and their nanoseconds.
     pub sleeps: u64,
     pub slept: u64,
@@ -85,6 +87,19 @@ pub struct PeerCounts {
     /// Frames with data of another representation, which this rank converted.
     pub converted: u64,
     pub converted_bytes: u64,
+}
+
+/// The bytes of data that went from ranks of one kind to ranks of another, as one of the ranks
+/// counted them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KindCounts {
+    /// The name of the representation from which they came.
+    pub from: String,
+    /// The one to which they went; `None` for data of the first kind that went into and out of
+    /// collective calls of ranks of several kinds.
+    pub to: Option<String>,
+    pub copied: u64,
+    pub converted: u64,
 }
 
 impl Snapshot {

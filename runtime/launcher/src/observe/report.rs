@@ -2,7 +2,7 @@
 
 use longshore_job::journal::open::{Open, OpenCall};
 use longshore_job::journal::snapshot::{
-    CallCounts, OTHERS, PeerCounts, Row, Snapshot, TargetCounts, WindowCounts,
+    CallCounts, KindCounts, OTHERS, PeerCounts, Row, Snapshot, TargetCounts, WindowCounts,
 };
 use longshore_job::journal::{KINDS, ROUTES, SIZES};
 use serde::Serialize;
@@ -35,6 +35,7 @@ struct RankReport<'a> {
     /// Windows whose operations aren't told apart, or are missing, since there were too many.
     merged_windows: u64,
     peers: Vec<Peer>,
+    kinds: Vec<Kinds<'a>>,
     sleeps: u64,
     sleep_ns: u64,
     retries: u64,
@@ -109,6 +110,15 @@ struct Peer {
     converted_bytes: u64,
 }
 
+#[derive(Serialize)]
+struct Kinds<'a> {
+    from: &'a str,
+    /// `null` for collective calls.
+    to: Option<&'a str>,
+    copied_bytes: u64,
+    converted_bytes: u64,
+}
+
 impl<'a> Report<'a> {
     pub(super) fn of(ranks: &'a [Counted]) -> Report<'a> {
         let ranks = (0..).zip(ranks).map(|(rank, counted)| RankReport::of(rank, counted));
@@ -130,6 +140,7 @@ impl<'a> RankReport<'a> {
             windows: snapshot.iter().flat_map(|it| &it.windows).map(Window::of).collect(),
             merged_windows: number(|it| it.merged),
             peers: snapshot.iter().flat_map(|it| &it.peers).map(Peer::of).collect(),
+            kinds: snapshot.iter().flat_map(|it| &it.kinds).map(Kinds::of).collect(),
             sleeps: number(|it| it.sleeps),
             sleep_ns: number(|it| it.slept),
             retries: number(|it| it.retries),
@@ -194,6 +205,17 @@ impl Operations {
             count: row.count,
             bytes: row.bytes,
             time_ns: (row.nanos > 0).then_some(row.nanos),
+        }
+    }
+}
+
+impl<'a> Kinds<'a> {
+    fn of(counts: &'a KindCounts) -> Kinds<'a> {
+        Kinds {
+            from: &counts.from,
+            to: counts.to.as_deref(),
+            copied_bytes: counts.copied,
+            converted_bytes: counts.converted,
         }
     }
 }

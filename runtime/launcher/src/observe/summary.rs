@@ -20,6 +20,9 @@ const OPEN: usize = 2;
 /// The most lines of operations.
 const OPERATIONS: usize = 5;
 
+/// The most pairs of kinds. A job that has some shows fewer waits and operations.
+const PAIRS: usize = 4;
+
 /// The most ranks that a list names.
 const NAMED: usize = 4;
 
@@ -65,8 +68,16 @@ pub(super) fn summary(ranks: &[Counted]) -> String {
         let _ = writeln!(text, "  ended without finalize: {}", list(&cut));
     }
     not_returned(&mut text, &open);
-    waits(&mut text, &counted, if open.is_empty() { WAITS } else { OPEN });
-    operations(&mut text, &counted);
+    let pairs = pairs(&counted);
+    let (most, rows) = match (open.is_empty(), pairs.is_empty()) {
+        (true, true) => (WAITS, OPERATIONS),
+        (true, false) => (WAITS - 2, OPERATIONS - 3),
+        (false, true) => (OPEN, OPERATIONS),
+        (false, false) => (OPEN - 1, OPERATIONS - 4),
+    };
+    waits(&mut text, &counted, most);
+    operations(&mut text, &counted, rows);
+    kinds(&mut text, pairs);
     frames(&mut text, &counted);
     text
 }
@@ -207,7 +218,7 @@ impl Wait {
 }
 
 /// The operations of most bytes, by kind, route and size.
-fn operations(text: &mut String, counted: &[(u32, &Snapshot)]) {
+fn operations(text: &mut String, counted: &[(u32, &Snapshot)], most: usize) {
     let mut sums: BTreeMap<(u8, u8, u8), [u64; 3]> = BTreeMap::new();
     let windows = counted.iter().flat_map(|(_, it)| &it.windows);
     for row in windows.flat_map(|window| &window.targets).flat_map(|target| &target.rows) {
@@ -222,7 +233,7 @@ fn operations(text: &mut String, counted: &[(u32, &Snapshot)]) {
         return;
     }
     let _ = writeln!(text, "operations            count     bytes      time  route, size of each");
-    for ((kind, route, class), [count, all, nanos]) in sums.iter().take(OPERATIONS) {
+    for ((kind, route, class), [count, all, nanos]) in sums.iter().take(most) {
         let kind = KINDS.get(usize::from(*kind)).unwrap_or(&"unknown");
         let route = ROUTES.get(usize::from(*route)).unwrap_or(&"unknown");
         let size = match SIZES.get(usize::from(*class)) {
@@ -233,8 +244,49 @@ fn operations(text: &mut String, counted: &[(u32, &Snapshot)]) {
         let all = bytes(*all);
         let _ = writeln!(text, "  {kind:<16}{count:>9}{all:>10}{time:>10}  {route}, {size}");
     }
-    if sums.len() > OPERATIONS {
-        let _ = writeln!(text, "  and {} more rows", sums.len() - OPERATIONS);
+    if sums.len() > most {
+        let _ = writeln!(text, "  and {} more rows", sums.len() - most);
+    }
+}
+
+/// The bytes that were copied, and those that were converted.
+type Data = [u64; 2];
+
+/// Two kinds of ranks; the second is `None` for collective calls.
+type Pair<'a> = (&'a str, Option<&'a str>);
+
+/// The data between the kinds of ranks, of a job that has several. The pair of most bytes comes
+/// first.
+fn pairs<'a>(counted: &[(u32, &'a Snapshot)]) -> Vec<(Pair<'a>, Data)> {
+    let mut sums: BTreeMap<Pair<'a>, Data> = BTreeMap::new();
+    for counts in counted.iter().flat_map(|(_, it)| &it.kinds) {
+        let sum = sums.entry((&counts.from, counts.to.as_deref())).or_default();
+        sum[0] += counts.copied;
+        sum[1] += counts.converted;
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, [copied, converted])| {
+        std::cmp::Reverse((converted + copied, *converted))
+    });
+    sums
+}
+
+/// The data between the kinds of ranks.
+fn kinds(text: &mut String, pairs: Vec<(Pair<'_>, Data)>) {
+    if pairs.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "data between kinds                         copied converted");
+    let more = pairs.len().saturating_sub(PAIRS);
+    for ((from, to), [copied, converted]) in pairs.into_iter().take(PAIRS) {
+        let pair = match to {
+            Some(to) => format!("{from} -> {to}"),
+            None => format!("{from}, collective calls"),
+        };
+        let _ = writeln!(text, "  {pair:<36}{:>11}{:>10}", bytes(copied), bytes(converted));
+    }
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more: --stats=FILE.json has all");
     }
 }
 
@@ -246,7 +298,7 @@ fn frames(text: &mut String, counted: &[(u32, &Snapshot)]) {
     };
     let _ = writeln!(
         text,
-        "frames: {} sent, {}; {} converted, {}; {} retries",
+        "frames: {} sent, {}; {} from unlike ranks, {}; {} retries",
         peers(|peer| peer.sent),
         bytes(peers(|peer| peer.sent_bytes)),
         peers(|peer| peer.converted),
@@ -307,7 +359,7 @@ fn scaled(value: f64, units: &[(&str, f64)], step: f64) -> String {
 mod tests {
     use super::*;
     use longshore_job::journal::open::Open;
-    use longshore_job::journal::snapshot::{Row, TargetCounts, WindowCounts};
+    use longshore_job::journal::snapshot::{KindCounts, Row, TargetCounts, WindowCounts};
 
     fn fence(line: u32, nanos: u64, waited_for: Vec<(u32, u64)>) -> CallCounts {
         CallCounts {
@@ -369,12 +421,46 @@ mod tests {
             thread: 0,
         };
         let open = Open { end: 1 << 40, calls: (0..5).map(call).collect() };
-        for open in [Open::default(), open] {
-            let counted = Counted { snapshot: Some(snapshot.clone()), open };
-            let text = summary(&vec![counted; 1000]);
-            assert!(text.lines().count() <= 24, "{text}");
-            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let kinds = ["x86-64", "aarch64", "loongarch64"].map(|from| KindCounts {
+            from: from.to_owned(),
+            to: Some("powerpc64le".to_owned()).filter(|_| from != "x86-64"),
+            copied: 1 << 50,
+            converted: 1 << 50,
+        });
+        let several = kinds.iter().cloned().chain(
+            kinds.clone().map(|counts| KindCounts { to: Some("s390x".to_owned()), ..counts }),
+        );
+        let unlike = Snapshot { kinds: several.collect(), ..snapshot.clone() };
+        for snapshot in [snapshot, unlike] {
+            for open in [Open::default(), open.clone()] {
+                let counted = Counted { snapshot: Some(snapshot.clone()), open };
+                let text = summary(&vec![counted; 1000]);
+                assert!(text.lines().count() <= 24, "{text}");
+                assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+                assert_eq!(text.contains("\ndata between kinds"), !snapshot.kinds.is_empty());
+            }
         }
+    }
+
+    #[test]
+    fn the_pair_of_kinds_with_most_bytes_comes_first() {
+        let counts = |from: &str, to: Option<&str>, copied, converted| KindCounts {
+            from: from.to_owned(),
+            to: to.map(str::to_owned),
+            copied,
+            converted,
+        };
+        let rank = |kinds| Snapshot { complete: true, kinds, ..Snapshot::default() };
+        let first = vec![counts("x86-64", Some("aarch64"), 1 << 20, 0)];
+        let second =
+            vec![counts("aarch64", None, 3 << 20, 0), counts("x86-64", Some("aarch64"), 0, 64)];
+        let ranks = [first, second]
+            .map(|kinds| Counted { snapshot: Some(rank(kinds)), ..Counted::default() });
+        let text = summary(&ranks);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "data between kinds                         copied converted");
+        assert_eq!(lines[2], "  aarch64, collective calls              3.00 MiB       0 B");
+        assert_eq!(lines[3], "  x86-64 -> aarch64                      1.00 MiB      64 B");
     }
 
     #[test]

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use longshore_transport::{Offer, PeerMemory};
+use shipable::Architecture;
 use smallvec::SmallVec;
 
 use super::context::Context;
@@ -654,7 +655,10 @@ impl Messages {
         };
         out.return_credit(peer, cost(arrival.length));
         let stream = peers.stream_or_own(peer);
-        self.requests.land(number, |landing| landing.receive(&arrival, known, stream, data));
+        self.requests.land(number, |landing| {
+            count(landing, &arrival, stream, peers);
+            landing.receive(&arrival, known, stream, data)
+        });
     }
 
     /// Takes in an `Announce`: a message whose data wait at the sender.
@@ -675,6 +679,7 @@ impl Messages {
         };
         if let Some(landing) = self.requests.take_landing(number) {
             let stream = peers.stream_or_own(peer);
+            count(&landing, &arrival, stream, peers);
             let receiving = Receiving::new(number, landing, &arrival, known, stream);
             self.clear(&arrival, announced, number, receiving, out);
         }
@@ -692,6 +697,7 @@ impl Messages {
         out: &mut Outbox,
     ) {
         let stream = peers.stream_or_own(arrival.peer);
+        count(&landing, &arrival, stream, peers);
         match body {
             Body::Here(data) => {
                 out.return_credit(arrival.peer, cost(arrival.length));
@@ -839,6 +845,14 @@ fn arrival(peer: u32, header: &Header, peers: &Peers) -> Arrival {
         length: header.length,
         by_length: intake.by_length,
         is_native: intake.is_native,
+    }
+}
+
+/// Counts the data of a message that has matched a receive, unless they are those of a like rank.
+#[inline]
+fn count(landing: &Landing, arrival: &Arrival, stream: &Architecture, peers: &Peers) {
+    if let (Landing::Typed { datatype, .. }, false) = (landing, arrival.is_native) {
+        peers.count_data(arrival.peer, arrival.length, !datatype.has_same_items(stream));
     }
 }
 
