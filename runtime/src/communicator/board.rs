@@ -229,7 +229,8 @@ impl Board {
         let (next, own) = (AtomicUsize::new(0), (0..form.slots).map(|_| free()).collect());
         let (last, posts, before) = Default::default();
         let due = (AtomicU32::new(0), (0..size).map(|_| AtomicU32::new(0)).collect());
-        let found = (0..size).map(|_| AtomicUsize::new(0)).collect();
+        let first = |rank: u32| stride(room(size, form.longest), form.slots) * rank as usize;
+        let found = (0..size).map(|rank| AtomicUsize::new(first(rank))).collect();
         Ok(Some(Board {
             memory,
             place,
@@ -487,8 +488,14 @@ impl Board {
     /// it does.
     #[inline]
     pub(super) fn find(&self, rank: u32, exchange: Exchange, arming: bool) -> Option<Slot> {
-        for which in 0..self.slots {
-            let slot = self.slot(rank, which);
+        let (each, first) = (slot_bytes(self.room), self.slot(rank, 0));
+        // Ranks use their slots by turns.
+        let mut slot = self.found[rank as usize].load(Ordering::Relaxed);
+        for _ in 0..self.slots {
+            slot += each;
+            if slot >= first + each * self.slots {
+                slot = first;
+            }
             if counter::is_within(self.word(slot), exchange.name, 0, arming)
                 && self.read(slot + NUMBER) == exchange.number
             {
