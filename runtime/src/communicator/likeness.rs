@@ -73,13 +73,22 @@ impl Communicator {
         }
     }
 
-    /// A short call is about to copy data. If it leaves them to the general steps, those count
-    /// them.
+    /// A short call is about to copy data. If it leaves them to the general steps, or to its next
+    /// attempt, those count them.
     #[inline]
     pub(super) fn count_short(&self, bytes: u64) {
         let likeness = self.likeness();
         if !likeness.is_plain {
             likeness.pending.fetch_add(bytes, Relaxed);
+        }
+    }
+
+    /// A short call leaves its data to its next attempt, or to the general steps.
+    #[inline]
+    pub(super) fn forget_short(&self) {
+        let likeness = self.likeness();
+        if !likeness.is_plain {
+            likeness.pending.store(0, Relaxed);
         }
     }
 

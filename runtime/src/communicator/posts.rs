@@ -115,8 +115,11 @@ impl Communicator {
                 posts.keep_offer();
                 self.count_short_done();
             }
-            Ok(false) => posts.leave_open(),
-            Err(_) => {}
+            Ok(false) => {
+                posts.leave_open();
+                self.forget_short();
+            }
+            Err(_) => self.forget_short(),
         }
         made(outcome)
     }
