@@ -406,3 +406,25 @@ fn types_that_differ_among_kinds_are_an_error() {
         });
     }
 }
+
+/// In C, MPI_MIN of MPI_CHAR is that of the integer that a char is at the calling rank. Those of
+/// the two kinds are two types.
+#[test]
+fn extremes_of_chars_of_two_signs_are_refused() {
+    let kinds = [A::X86_64, A::AARCH64];
+    on(&kinds, Some(Checking::Off), |_, world| {
+        for count in [3, LONG] {
+            let got = match world.rank() {
+                0 => {
+                    let mut room = vec![c::SignedChar(0); count];
+                    world.allreduce(&vec![c::SignedChar(-1); count], &mut room, Op::Min)
+                }
+                _ => {
+                    let mut room = vec![c::UnsignedChar(0); count];
+                    world.allreduce(&vec![c::UnsignedChar(1); count], &mut room, Op::Min)
+                }
+            };
+            assert_eq!(got.unwrap_err().class(), Class::Type);
+        }
+    });
+}

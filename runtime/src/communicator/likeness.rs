@@ -104,7 +104,8 @@ impl Communicator {
     #[cold]
     fn exchanged_with_others(&self, copied: u64, converted: u64) {
         let is_unlike = self.likeness().others.as_ref().is_some_and(|others| !others.is_empty());
-        if let Some(observer) = self.process().observer().filter(|_| is_unlike) {
+        let has_any = copied > 0 || converted > 0;
+        if let Some(observer) = self.process().observer().filter(|_| is_unlike && has_any) {
             let from = self.process().me().architecture;
             observer.exchanged(&Exchanged { from, to: None, copied, converted });
         }
@@ -197,5 +198,65 @@ impl Likeness {
         let copies = others.is_some_and(|others| others.iter().all(|other| same(own, other)));
         let stream = if copies { own } else { communicator.packed_representation() };
         Way { copies, lies: same(datatype.committed().architecture(), stream) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shipable::{Basic, Datatype};
+
+    use super::*;
+    use crate::sim::{Options, run};
+
+    /// The ways of a type in the rank's memory, and of its elements in slices, at each rank.
+    fn ways(kinds: &[Architecture], datatype: &Datatype) -> Vec<[Way; 2]> {
+        let options = Options { architectures: kinds.to_vec(), ..Options::default() };
+        let body = |rank: crate::Rank| {
+            let world = rank.world();
+            let commit = |architecture: &Architecture| {
+                world.process().elements().commit_on(datatype, architecture, None).unwrap()
+            };
+            let types = [commit(&world.process().me().architecture), commit(&Architecture::NATIVE)];
+            let found = [0, 1].map(|at| world.travels(types[at].compiled()));
+            // As the communicator remembers them.
+            assert_eq!([0, 1].map(|at| world.travels(types[at].compiled())), found);
+            rank.finalize().unwrap();
+            found
+        };
+        run(kinds.len() as u32, &options, body).unwrap()
+    }
+
+    #[test]
+    fn all_ranks_find_the_way_by_the_basic_types_that_occur() {
+        use Architecture as A;
+        let (int, wide) = (Datatype::int(), Datatype::from(Basic::LongDouble));
+        let gaps = Datatype::hvector(3, 1, 1 << 20, &int).unwrap();
+        let mixed = Datatype::struct_(&[1, 1], &[0, 16], &[int.clone(), wide.clone()]).unwrap();
+        let none = Datatype::struct_(&[1, 0], &[0, 16], &[int.clone(), wide.clone()]).unwrap();
+        let kinds = [A::X86_64, A::AARCH64, A::X86_64];
+        for datatype in [&int, &gaps, &none] {
+            for [memory, slices] in ways(&kinds, datatype) {
+                assert_eq!(memory, Way { copies: true, lies: true }, "{datatype}");
+                let lies = A::NATIVE.order() == A::X86_64.order();
+                assert_eq!(slices, Way { copies: true, lies }, "{datatype}");
+            }
+        }
+        // Packed buffers have the representation of aarch64.
+        for datatype in [&wide, &mixed] {
+            let lies = ways(&kinds, datatype).concat().into_iter().map(|way| {
+                assert!(!way.copies);
+                way.lies
+            });
+            let native = A::NATIVE.same_representation(&A::AARCH64);
+            assert!(lies.eq([false, native, true, native, false, native]), "{datatype}");
+        }
+        // Big-endian ranks have ints in common, which this machine's slices don't have.
+        for [memory, slices] in ways(&[A::S390X, A::PPC64], &int) {
+            assert_eq!(memory, Way { copies: true, lies: true });
+            assert_eq!(slices, Way { copies: true, lies: A::NATIVE.order() == A::S390X.order() });
+        }
+        for [memory, _] in ways(&[A::X86_64, A::S390X], &int) {
+            assert!(!memory.copies);
+        }
     }
 }
