@@ -89,7 +89,7 @@ pub fn kinds() {
         let put = window.lock(1, LockType::Exclusive, |epoch| {
             epoch.put(&[7i32; 500], 1, 0, 500, &int)?;
             match is_wide {
-                true => epoch.put(&half, 1, 0, 1, &wide),
+                true => epoch.put(&half, 1, 4096, 1, &wide),
                 false => Ok(()),
             }
         });
