@@ -1,6 +1,6 @@
 """The calls of windows and datatypes by mpi4py, among Pythons of unlike machines.
 
-`ci/steps/unlike-python` runs it as one job of x86-64, s390x and i686 interpreters.
+`ci/steps/unlike-python` runs it as jobs of x86-64, s390x, i686 and aarch64 interpreters.
 """
 
 import array
@@ -13,11 +13,12 @@ from mpi4py import MPI
 comm = MPI.COMM_WORLD
 me, size = comm.rank, comm.size
 checks = 0
-MACHINES = comm.allgather((sys.byteorder, struct.calcsize("l"), platform.machine()))
+MACHINES = comm.allgather((sys.byteorder, struct.calcsize("l"), struct.calcsize("iq")))
 
 
-def is_like(rank):
-    return MACHINES[rank] == MACHINES[me]
+def has_layout(rank):
+    """Whether an int before an integer of 8 bytes has the same offset and gap there as here."""
+    return MACHINES[rank][2] == MACHINES[me][2]
 
 
 def check(right, what):
@@ -149,21 +150,37 @@ def datatypes():
     expected = [column[0], 0, 0, 0, column[1], -1, -2, 0, column[2], -3, -before, 0]
     equal(values(win, "h"), expected, "vector and subarray")
     comm.Barrier()
-    record = MPI.Datatype.Create_struct([1, 1], [0, 8], [MPI.INT16_T, MPI.INT16_T]).Commit()
-    two = array.array("h", [1, 2])
+    # Displacements in bytes that C's rule gives nowhere, of members with the same size and alignment
+    # everywhere.
+    spread = MPI.Datatype.Create_struct([1, 1], [0, 8], [MPI.INT16_T, MPI.INT16_T]).Commit()
+    two = array.array("h", [me, -me - 1])
+    win.Fence()
+    win.Put([two, MPI.INT16_T], after, target=(1, 1, spread))
+    win.Fence()
+    equal(values(win, "h")[1:6:4], [before, -before - 1], "a struct of equal members")
+    # Displacements that C's rule gives here, and to some machines others.
+    record = MPI.Datatype.Create_struct([1, 1], [0, struct.calcsize("iq") - 8], [MPI.INT32_T, MPI.INT64_T]).Commit()
+    wide = MPI.Win.Allocate(16, 1, comm=comm)
+    mine = bytearray(struct.pack("iq", me, -me - 2**40))
 
     def put():
-        win.Lock(after)
+        wide.Lock(after)
         try:
-            win.Put([two, MPI.INT16_T], after, target=(0, 1, record))
+            wide.Put([mine, 1, record], after, target=(0, 1, record))
         finally:
-            win.Unlock(after)
+            wide.Unlock(after)
 
-    if is_like(after):
+    if has_layout(after):
         put()
     else:
-        refused(MPI.ERR_TYPE, "MPIX_Type_send", put, "a struct")
+        refused(MPI.ERR_TYPE, "MPIX_Type_send", put, "a struct with another layout")
     comm.Barrier()
+    wide.Lock(me)
+    if has_layout(before):
+        found = struct.unpack("iq", bytes(wide.tomemory()[: struct.calcsize("iq")]))
+        equal(found, [before, -before - 2**40], "a struct of unequal members")
+    wide.Unlock(me)
+    wide.Free()
     # Packed in external32, the same bytes everywhere.
     packed = bytearray(8)
     end = MPI.INT16_T.Pack_external("external32", four[:3], packed, 0)
@@ -171,7 +188,7 @@ def datatypes():
     back = array.array("h", [0] * 3)
     MPI.INT16_T.Unpack_external("external32", packed[:end], 0, back)
     equal(back, four[:3], "from external32")
-    for datatype in (vector, block, record):
+    for datatype in (vector, block, spread, record):
         datatype.Free()
     win.Free()
 
