@@ -46,7 +46,7 @@ impl Notification<'_> {
     /// Adds one. All that the caller wrote before is visible to an owner that reads the new count,
     /// and all that it read before was read. Returns true if the owner sleeps and the caller has to
     /// ring it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn raise(self) -> bool {
         // Pairs with the loads in `read` and the exchange in `arm`.
         let before = self.count.fetch_add(ONE, Ordering::AcqRel);
@@ -72,7 +72,7 @@ impl Notification<'_> {
     /// By how much the count has risen above `last`, what the owner read last: less, by a multiple
     /// of 2^31, if it has risen by more than 31 bits hold. So `last` and the result together are a
     /// count that was reached. One load, for an owner that polls.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn risen(self, last: u64) -> u32 {
         // Pairs with the addition in `raise`.
         let count = self.count.load(Ordering::Acquire) >> 1;

@@ -444,7 +444,7 @@ struct Lender;
 impl<'a> Borrower<'a> for Lender {
     type Outcome = Origin<'a>;
 
-    #[inline(always)]
+    #[inline]
     fn borrow<T: Element>(self, elements: &'a [T]) -> Origin<'a> {
         let what = What::Slice { count: elements.len() as u64, element: ElementType::of::<T>() };
         Origin { loan: Loan::new(elements), what }
@@ -454,7 +454,7 @@ impl<'a> Borrower<'a> for Lender {
 impl<'a> BorrowerMut<'a> for Lender {
     type Outcome = Destination<'a>;
 
-    #[inline(always)]
+    #[inline]
     fn borrow<T: Element>(self, elements: &'a mut [T]) -> Destination<'a> {
         let what = What::Slice { count: elements.len() as u64, element: ElementType::of::<T>() };
         Destination { loan: LoanMut::new(elements), what }
@@ -462,7 +462,7 @@ impl<'a> BorrowerMut<'a> for Lender {
 }
 
 impl<'a, D: Data + ?Sized> From<&'a D> for Origin<'a> {
-    #[inline(always)]
+    #[inline]
     fn from(data: &'a D) -> Origin<'a> {
         data.lend(Lender)
     }
@@ -475,7 +475,7 @@ impl<'a, T: Element> From<&'a Buffer<T>> for Origin<'a> {
 }
 
 impl<'a, D: Data + ?Sized> From<&'a mut D> for Destination<'a> {
-    #[inline(always)]
+    #[inline]
     fn from(data: &'a mut D) -> Destination<'a> {
         data.lend_mut(Lender)
     }

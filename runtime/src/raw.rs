@@ -17,7 +17,7 @@ use crate::origin::{Destination, Origin, What};
 use crate::types::{ElementType, Type};
 
 /// `count` elements of a type, with displacement 0 at `place`: their memory and their description.
-#[inline(always)]
+#[inline]
 pub(crate) fn pointed<'a>(place: *mut u8, count: i64, datatype: &'a Type) -> (Span, What<'a>) {
     // Elements without a range give an empty span, with which the call refuses them.
     let reach = u64::try_from(count).ok();
@@ -53,7 +53,7 @@ impl<'a> Origin<'a> {
     /// - nobody writes it.
     ///
     /// The bytes between the elements are not accessed, and may belong to others.
-    #[inline(always)]
+    #[inline]
     pub unsafe fn raw(place: *const u8, count: i64, datatype: &'a Type) -> Origin<'a> {
         let (span, what) = pointed(place.cast_mut(), count, datatype);
         Origin { loan: Loan::pointed(span), what }
@@ -86,7 +86,7 @@ impl<'a> Destination<'a> {
     /// - the byte is initialized if the call reads it, as at a broadcast's root.
     ///
     /// The bytes between the elements are not accessed, and may belong to others.
-    #[inline(always)]
+    #[inline]
     pub unsafe fn raw(place: *mut u8, count: i64, datatype: &'a Type) -> Destination<'a> {
         let (span, what) = pointed(place, count, datatype);
         Destination { loan: LoanMut::pointed(span), what }
@@ -164,7 +164,7 @@ impl<'a> Promised<'a> {
     /// - nobody else reads or writes it.
     ///
     /// The bytes between the elements are not accessed, and may belong to others.
-    #[inline(always)]
+    #[inline]
     pub unsafe fn raw(place: *mut u8, count: i64, datatype: &'a Type) -> Promised<'a> {
         let (memory, what) = pointed(place, count, datatype);
         Promised { memory, what }

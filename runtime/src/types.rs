@@ -582,21 +582,21 @@ pub trait IntoTargetType<'a> {
 }
 
 impl<'a> IntoTargetType<'a> for TargetType<'a> {
-    #[inline(always)]
+    #[inline]
     fn into_target_type(self) -> TargetType<'a> {
         self
     }
 }
 
 impl<'a> IntoTargetType<'a> for &'a Type {
-    #[inline(always)]
+    #[inline]
     fn into_target_type(self) -> TargetType<'a> {
         TargetType::Own(self)
     }
 }
 
 impl<'a> IntoTargetType<'a> for &'a ForeignType {
-    #[inline(always)]
+    #[inline]
     fn into_target_type(self) -> TargetType<'a> {
         TargetType::Foreign(self)
     }

@@ -25,7 +25,7 @@ impl<T> Counted<T> {
 }
 
 impl<T> From<UniqueArc<T>> for Counted<T> {
-    #[inline(always)]
+    #[inline]
     fn from(complete: UniqueArc<T>) -> Counted<T> {
         Counted(ManuallyDrop::new(complete.shareable()))
     }

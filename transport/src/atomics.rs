@@ -79,7 +79,7 @@ impl Le32 {
 
     /// Fetches the word's cache line for a store that follows soon. A peer that polls the word has
     /// the line, and the store would wait for it (docs/tuning.md, "Lines fetched ahead").
-    #[inline(always)]
+    #[inline]
     #[allow(unsafe_code)]
     pub(crate) fn will_store(&self) {
         #[cfg(all(target_arch = "x86_64", not(loom)))]

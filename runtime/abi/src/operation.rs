@@ -76,7 +76,7 @@ static BY_HANDLE: [Option<longshore::Op>; 32] = {
 };
 
 /// The operation of a predefined handle.
-#[inline(always)]
+#[inline]
 pub fn predefined(handle: Handle) -> Option<longshore::Op> {
     *BY_HANDLE.get(handle.number().wrapping_sub(c::OP_NULL.number()))?
 }

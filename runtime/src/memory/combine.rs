@@ -36,7 +36,7 @@ impl Span {
     /// Combines `bytes` of packed operands with the consecutive elements from displacement `at` on;
     /// see [`Reduction::combine_packed`]. Returns false, and changes nothing, if either memory is
     /// shorter.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn combine_run(
         self,
         reduction: &Reduction,
@@ -74,7 +74,7 @@ impl Span {
     /// Compares and swaps the element at displacement `at`, and copies its earlier value to `old`;
     /// see [`Swap::apply`]. Returns false, and changes nothing, if any of the memories is too
     /// short.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn swap_at(self, swap: &Swap, at: i64, compare: Span, new: Span, old: Span) -> bool {
         let size = swap.element();
         let are_elements =
@@ -151,7 +151,7 @@ impl Span {
     }
 
     /// The span of a value, to be read only while the value is borrowed.
-    #[inline(always)]
+    #[inline]
     fn of_value<T: Element>(value: &T) -> Span {
         Span::of(std::ptr::from_ref(value).cast_mut(), 1)
     }

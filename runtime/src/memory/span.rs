@@ -44,7 +44,7 @@ impl Span {
     /// Memory that a user points to. Displacement 0 is at `place`, and the elements are between
     /// displacements `start` and `end`, perhaps with gaps that belong to others. The span is empty
     /// if no memory is that large.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn around(place: *mut u8, start: i64, end: i64) -> Span {
         let len = end.checked_sub(start).and_then(|len| isize::try_from(len).ok());
         match (isize::try_from(start), len) {
@@ -62,7 +62,7 @@ impl Span {
     }
 
     /// `len` bytes of the memory, from byte `start` on; `None` if it ends before.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn part(&self, start: u64, len: u64) -> Option<Span> {
         if len > self.len || start > self.len - len {
             return None;
@@ -72,7 +72,7 @@ impl Span {
     }
 
     /// `len` bytes of the memory, from displacement `at` on; `None` if it doesn't have them.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn part_at(self, at: i64, len: u64) -> Option<Span> {
         // A negative place is a number above every length.
         self.part(self.origin.checked_add(at)? as u64, len)
@@ -309,7 +309,7 @@ impl Span {
     }
 
     /// The value at a displacement, if the memory has it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn peek<T: Element>(self, at: i64) -> Option<T> {
         let at = self.origin.checked_add(at)?;
         if at < 0 || (self.len as i64).checked_sub(at)? < size_of::<T>() as i64 {
@@ -348,7 +348,7 @@ impl Span {
     }
 
     /// Its first byte and its length, if that byte is at displacement 0.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn at_zero(self) -> Option<(*mut u8, u64)> {
         (self.origin == 0).then_some((self.start, self.len))
     }
@@ -356,7 +356,7 @@ impl Span {
     /// Copies `len` bytes from displacement `from_at` of `from` to displacement `at` of this span.
     /// Returns false, and copies nothing, if either memory doesn't have them. A naturally aligned
     /// copy of 8 bytes doesn't tear.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn copy_run(self, at: i64, from: Span, from_at: i64, len: u64) -> bool {
         let (Some(to_at), Some(from_at)) =
             (self.origin.checked_add(at), from.origin.checked_add(from_at))
@@ -378,14 +378,14 @@ impl Span {
 
     /// Copies as many bytes to this span as it has. By the module's rules there are as many at
     /// `from`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn fill_from(self, from: *const u8) {
         // SAFETY: both are runs of elements, which the module's rules keep alive.
         unsafe { shipable::kernels::copy_run(from, self.start, self.len as usize) };
     }
 
     /// Copies all bytes of this span. By the module's rules there is room for them at `to`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn copy_to(self, to: *mut u8) {
         // SAFETY: both are runs of elements, which the module's rules keep alive.
         unsafe { shipable::kernels::copy_run(self.start, to, self.len as usize) };

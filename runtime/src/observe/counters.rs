@@ -75,7 +75,7 @@ fn class(bytes: u64) -> usize {
     SIZES.iter().position(|&bound| bytes <= bound).unwrap_or(SIZES.len())
 }
 
-#[inline(always)]
+#[inline]
 fn add(cell: &AtomicU64, more: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(more), Relaxed);
 }
@@ -96,7 +96,7 @@ impl WindowCounters {
     }
 
     /// Counts an operation on a target, which is rank `peer` of the job.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn count(&self, target: u32, peer: impl FnOnce() -> u32, done: Done) {
         let (run, what) = (&self.run, done.what(target));
         let is_next = run.what.load(Relaxed) == what && run.bytes.load(Relaxed) == done.bytes;
@@ -168,7 +168,7 @@ impl WindowCounters {
 
 impl Done {
     /// The target, the kind and the route in one word.
-    #[inline(always)]
+    #[inline]
     fn what(self, target: u32) -> u64 {
         u64::from(target) | u64::from(self.kind) << 32 | (number(self.route) as u64) << 40
     }
@@ -214,7 +214,7 @@ impl Target {
 }
 
 /// The number of a route.
-#[inline(always)]
+#[inline]
 pub(super) fn number(route: Route) -> usize {
     match route {
         Route::Direct => 0,

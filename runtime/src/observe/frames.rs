@@ -36,7 +36,7 @@ struct Run {
 }
 
 /// Direction, peer and first byte of a frame in one word, which isn't 0.
-#[inline(always)]
+#[inline]
 fn key(sent: bool, peer: u32, code: u8) -> u64 {
     u64::from(peer) | u64::from(code) << 32 | u64::from(sent) << 40 | 1 << 41
 }
@@ -47,7 +47,7 @@ fn parts(key: u64) -> (bool, u32, u8) {
 }
 
 /// The place of the run of frames with a key.
-#[inline(always)]
+#[inline]
 fn place(sent: bool, peer: u32, code: u8) -> usize {
     (peer as usize & 7) << 3 | (usize::from(code) & 3) << 1 | usize::from(sent)
 }

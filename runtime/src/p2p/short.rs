@@ -67,7 +67,7 @@ impl Communicator {
 
     /// Sends a message of `length` bytes, which `fill` packs, as
     /// [`send_at_once`](Communicator::send_at_once) does.
-    #[inline(always)] // It has two callers, one of which is the path of most messages.
+    #[inline] // It has two callers, one of which is the path of most messages.
     fn start_at_once(
         &self,
         (datatype, count, length): (&Compiled, u64, u64),

@@ -46,7 +46,7 @@ impl Process {
     }
 
     /// This rank is about to [ask](Process::ask) a peer.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn will_ask(&self, peer: u32) {
         let mailboxes = self.beside.mailboxes.as_ref();
         if let Some(mailbox) = mailboxes.and_then(|it| it.segment.mailbox(peer)) {
@@ -57,7 +57,7 @@ impl Process {
     /// Asks a related rank of this host, by its mailbox, to carry out an operation. `data` are its
     /// operands, `header.length` bytes. Returns the `fetched` bytes of the answer; `None`, and
     /// nothing has been done, if the operation has to go by a frame.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn ask(
         &self,
         peer: u32,

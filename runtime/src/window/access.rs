@@ -79,7 +79,7 @@ impl Epochs {
     }
 
     /// Completes a step to this state.
-    #[inline(always)]
+    #[inline]
     pub(super) fn enter(&self, state: EpochState) {
         self.state.set(state);
         self.used.set(false);

@@ -75,7 +75,7 @@ struct Counter<'p> {
 }
 
 /// The counter with an index, if the target is mapped.
-#[inline(always)]
+#[inline]
 fn counter(parts: &Parts, rank: i32, index: i32) -> Option<Counter<'_>> {
     parts.peers().known(rank)?.mapping.get()?;
     // The argument is there before the number in the target, which would have to be loaded.
@@ -86,7 +86,7 @@ fn counter(parts: &Parts, rank: i32, index: i32) -> Option<Counter<'_>> {
 
 impl Counter<'_> {
     /// Raises it, after an operation.
-    #[inline(always)]
+    #[inline]
     fn raise(&self) {
         if self.notification.raise() {
             self.control.wake_owner(self.owner);
@@ -166,7 +166,7 @@ fn swap<'a, N: Near<'a>>(parts: &'a Parts, call: &Call<'a>, sides: &Sides<N>) ->
 }
 
 /// Whether a mapped target awaits the lock that lock_all promised, which is why an attempt failed.
-#[inline(always)]
+#[inline]
 pub(super) fn awaits_lock(parts: &Parts, target: &Target) -> bool {
     let is_in_lock_all = matches!(parts.epochs().state(), EpochState::LockAll { .. });
     is_in_lock_all && target.epochs.access.get() == Access::Closed && target.mapping.get().is_some()

@@ -33,13 +33,13 @@ impl<'t> Call<'t> {
     }
 
     /// The same call, which raises a counter at the target.
-    #[inline(always)]
+    #[inline]
     pub(super) fn notifying(self, index: i32) -> Call<'t> {
         Call { notify: Some(index), ..self }
     }
 
     /// The target type, if this rank built it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn own(&self) -> Option<&'t Type> {
         match self.target_type {
             TargetType::Own(own) => Some(own),
@@ -71,7 +71,7 @@ pub(super) enum Action {
 
 impl Action {
     /// The kind of frame that asks for it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn kind(self) -> Kind {
         match self {
             Action::Put => Kind::Put,
@@ -107,7 +107,7 @@ impl Action {
     }
 
     /// The operation of an accumulate, if it is one.
-    #[inline(always)]
+    #[inline]
     pub(super) fn op(self) -> Option<Op> {
         match self {
             Action::Accumulate(op) | Action::GetAccumulate(op) | Action::FetchAndOp(op) => Some(op),
@@ -122,7 +122,7 @@ impl Action {
     }
 
     /// Whether it moves data, instead of combining them.
-    #[inline(always)]
+    #[inline]
     pub(super) fn moves(self) -> bool {
         matches!(self, Action::Put | Action::Get)
     }

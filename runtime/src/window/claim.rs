@@ -64,7 +64,7 @@ pub(super) fn unchecked_lock(parts: &Parts, target: &Target) -> Access {
 }
 
 /// Takes a target's lock.
-#[inline(always)]
+#[inline]
 pub(super) fn claim(parts: &Parts, target: &Target, sharing: Sharing) -> Result<Access> {
     match target.shares_control() {
         true => claim_here(parts, target, sharing),

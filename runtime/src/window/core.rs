@@ -113,7 +113,7 @@ impl Core {
     }
 
     /// An epoch has begun, for the trace.
-    #[inline(always)]
+    #[inline]
     fn open_epoch(&self, kind: EpochKind, target: Option<i32>) {
         if let Some(observed) = self.parts.observed() {
             observed.open(kind, target, self.parts.checking().caller());
@@ -121,7 +121,7 @@ impl Core {
     }
 
     /// An epoch has ended, for the trace.
-    #[inline(always)]
+    #[inline]
     fn close_epoch(&self, kind: EpochKind, target: Option<i32>) {
         if let Some(observed) = self.parts.observed() {
             observed.close(kind, target, None);
@@ -210,7 +210,7 @@ impl Core {
 
     /// Its error is for the caller to raise; see [`fence`](Core::fence). So are those of the other
     /// flushes.
-    #[inline(always)]
+    #[inline]
     pub(super) fn flush(&self, target: i32, caller: Caller) -> Result<()> {
         match self.try_flush(target) {
             true => Ok(()),
@@ -219,7 +219,7 @@ impl Core {
     }
 
     /// The attempt of a flush. Returns false if it has done nothing.
-    #[inline(always)]
+    #[inline]
     pub(super) fn try_flush(&self, target: i32) -> bool {
         flush_idle(&self.parts, target)
     }
@@ -237,7 +237,7 @@ impl Core {
         flushed.map_err(|error| self.placed(error, "flush_all", None))
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn flush_local(&self, target: i32, caller: Caller) -> Result<()> {
         match self.try_flush_local(target) {
             true => Ok(()),
@@ -246,7 +246,7 @@ impl Core {
     }
 
     /// The attempt of a local flush. Returns false if it has done nothing.
-    #[inline(always)]
+    #[inline]
     pub(super) fn try_flush_local(&self, target: i32) -> bool {
         is_idle(&self.parts, target)
     }

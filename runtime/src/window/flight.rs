@@ -100,7 +100,7 @@ impl Flight {
     }
 
     /// A call completes operations.
-    #[inline(always)]
+    #[inline]
     pub(super) fn end_burst(&self) {
         self.answered.set(0);
     }

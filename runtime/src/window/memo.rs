@@ -72,7 +72,7 @@ impl<K: Copy + PartialEq, V: Copy> Table<K, V> {
 
     /// The value of a slot, and whether it is the key's. An `Option` might be encoded in the value,
     /// and be looked for there.
-    #[inline(always)]
+    #[inline]
     fn get(&self, slot: usize, key: K) -> (bool, V) {
         let (known, value) = self.0[slot % SLOTS].get();
         (known == key, value)
@@ -209,7 +209,7 @@ impl Memo {
     }
 
     /// Whether elements of a type were copied directly before, and the run that one is.
-    #[inline(always)]
+    #[inline]
     pub(super) fn copied(&self, own: &Type) -> (bool, Run) {
         let datatype = own.compiled().id();
         self.copied.get(datatype as usize, datatype)
@@ -223,7 +223,7 @@ impl Memo {
     }
 
     /// Whether an element of a type was compared and swapped directly before, and how.
-    #[inline(always)]
+    #[inline]
     pub(super) fn swapped(&self, own: &Type) -> (bool, Swap) {
         let datatype = own.compiled().id();
         self.swapped.get(datatype as usize, datatype)
@@ -231,14 +231,14 @@ impl Memo {
 
     /// The length and the low half of the signature of an operation that a mailbox has taken
     /// before.
-    #[inline(always)]
+    #[inline]
     pub(super) fn letter(&self, letter: Letter) -> Option<(u64, u64)> {
         let (is_known, value) = self.letters.get(letter.place(), letter);
         is_known.then_some(value)
     }
 
     /// The type of elements that are given by value, once it was asked for.
-    #[inline(always)]
+    #[inline]
     pub(super) fn value<T: Element>(&self) -> Option<&Type> {
         let known = self.values.iter().map_while(OnceCell::get);
         let mut of_element = known.filter(|(element, _)| *element == TypeId::of::<T>());
@@ -337,13 +337,13 @@ impl Memo {
 }
 
 /// The slot of an operation. The action, its operation and the type each choose another one.
-#[inline(always)]
+#[inline]
 fn place(action: Action, datatype: u64) -> usize {
     usize::from(action.number() ^ action.code() << 1) ^ datatype as usize
 }
 
 impl Letter {
-    #[inline(always)]
+    #[inline]
     fn place(&self) -> usize {
         place(self.action, self.datatype ^ self.count as u64)
     }
@@ -409,7 +409,7 @@ impl Key {
 }
 
 impl Layout {
-    #[inline(always)]
+    #[inline]
     fn of(names: &Arc<Names>, side: &Side<'_>) -> Option<Layout> {
         match side.what {
             What::Slice { count, element } => {
@@ -428,7 +428,7 @@ impl Layout {
 
 impl Run {
     /// The bytes of this many elements, if they are one run.
-    #[inline(always)]
+    #[inline]
     pub(super) fn len(&self, count: i64) -> Option<u64> {
         match count as u64 {
             1 => Some(self.size),

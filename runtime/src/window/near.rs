@@ -32,13 +32,13 @@ pub(super) struct Side<'a> {
 }
 
 impl<'a> Near<'a> for Side<'a> {
-    #[inline(always)]
+    #[inline]
     fn run(self, count: i64, own: &Type, len: u64) -> Option<*mut u8> {
         let (place, has) = self.span.at_zero()?;
         (self.what.is_plain(count as u64, own.compiled()) && has == len).then_some(place)
     }
 
-    #[inline(always)]
+    #[inline]
     fn side(self) -> Side<'a> {
         self
     }
@@ -55,34 +55,34 @@ pub(super) struct Elements<'a> {
 
 impl<'a> Elements<'a> {
     /// One element.
-    #[inline(always)]
+    #[inline]
     pub(super) fn one(place: *mut u8, datatype: &'a Type) -> Elements<'a> {
         Elements { place, count: 1, datatype }
     }
 }
 
 impl<'a> From<(*mut u8, i64, &'a Type)> for Elements<'a> {
-    #[inline(always)]
+    #[inline]
     fn from((place, count, datatype): (*mut u8, i64, &'a Type)) -> Elements<'a> {
         Elements { place, count, datatype }
     }
 }
 
 impl<'a> From<(*const u8, i64, &'a Type)> for Elements<'a> {
-    #[inline(always)]
+    #[inline]
     fn from((place, count, datatype): (*const u8, i64, &'a Type)) -> Elements<'a> {
         Elements { place: place.cast_mut(), count, datatype }
     }
 }
 
 impl<'a> Near<'a> for Elements<'a> {
-    #[inline(always)]
+    #[inline]
     fn run(self, count: i64, own: &Type, _: u64) -> Option<*mut u8> {
         let is_own = Arc::ptr_eq(self.datatype.compiled(), own.compiled());
         (self.count == count && is_own).then_some(self.place)
     }
 
-    #[inline(always)]
+    #[inline]
     fn side(self) -> Side<'a> {
         let (span, what) = pointed(self.place, self.count, self.datatype);
         Side { what, span }
@@ -98,7 +98,7 @@ pub(super) struct Value<'a, T> {
 
 impl<'a, T: Element> Value<'a, T> {
     /// A value, and the type that this rank has for it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn new(place: *mut T, datatype: &'a Type) -> Value<'a, T> {
         Value { place, datatype }
     }
@@ -107,12 +107,12 @@ impl<'a, T: Element> Value<'a, T> {
 impl<'a, T: Element> Near<'a> for Value<'a, T> {
     const LEN: Option<u64> = Some(size_of::<T>() as u64);
 
-    #[inline(always)]
+    #[inline]
     fn run(self, count: i64, own: &Type, len: u64) -> Option<*mut u8> {
         Elements::one(self.place.cast(), self.datatype).run(count, own, len)
     }
 
-    #[inline(always)]
+    #[inline]
     fn side(self) -> Side<'a> {
         Elements::one(self.place.cast(), self.datatype).side()
     }
@@ -138,13 +138,13 @@ impl<N: Copy> Sides<N> {
     }
 
     /// Those of an operation that fetches nothing.
-    #[inline(always)]
+    #[inline]
     pub(super) fn of_origin(origin: N) -> Sides<N> {
         Sides { origin: Some(origin), result: None, compare: None }
     }
 
     /// Those of a get.
-    #[inline(always)]
+    #[inline]
     pub(super) fn of_result(result: N) -> Sides<N> {
         Sides { origin: None, result: Some(result), compare: None }
     }

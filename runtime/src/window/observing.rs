@@ -23,7 +23,7 @@ pub(super) struct Begun {
 
 impl Observed {
     /// The bytes of an operation.
-    #[inline(always)]
+    #[inline]
     fn bytes(&self, call: &Call<'_>) -> u64 {
         let target_type = call.target_type;
         let size = match self.last.get() {

@@ -24,7 +24,7 @@ pub(super) struct Operation<'a> {
 }
 
 impl<'a> Operation<'a> {
-    #[inline(always)]
+    #[inline]
     pub(super) fn new<N: Near<'a>>(call: Call<'a>, sides: Sides<N>) -> Operation<'a> {
         let Call { action, target, at, count, target_type, notify } = call;
         // Field by field, so that nobody needs the address of the call that is given.
@@ -41,7 +41,7 @@ impl<'a> Operation<'a> {
     }
 
     /// The elements in this rank's memory that a put or get moves.
-    #[inline(always)]
+    #[inline]
     pub(super) fn moved(&self) -> Option<&Side<'a>> {
         match self.call.action {
             Action::Get => self.sides.result.as_ref(),
@@ -51,7 +51,7 @@ impl<'a> Operation<'a> {
 
     /// The elements in this rank's memory that a put or get moves, or the operands. An atomic get
     /// ignores its operands, so these are the elements of its result.
-    #[inline(always)]
+    #[inline]
     pub(super) fn near(&self) -> Option<&Side<'a>> {
         match self.call.action.is_atomic_get() {
             true => self.sides.result.as_ref(),

@@ -305,7 +305,7 @@ impl Peers {
 
     /// The target with a rank of the window's communicator, if an operation or a lock has named it
     /// before. An attempt asks for it so, since no other function is called for it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn known(&self, rank: i32) -> Option<&Target> {
         // No window has so many ranks that it has one with the number of a negative one.
         Some(self.targets.get(rank as u32 as usize)?.get()?)
@@ -490,7 +490,7 @@ impl Target {
     }
 
     /// The class of operations at a displacement. A dynamic window has attachments of two classes.
-    #[inline(always)]
+    #[inline]
     pub(super) fn class_at(&self, displacement: i64) -> Class {
         match self.reading.get() {
             Some(reading) if reading.expects_private(displacement as u64) => self.class.private(),

@@ -123,7 +123,7 @@ impl PlainStruct {
     }
 
     /// The bounds, with the extent padded to the alignment. `None` if there are no members.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn padded(self) -> Option<Bounds> {
         // All numbers are far from the limits, and the alignments are powers of two.
         let mask = self.align.max(self.leading_align) - 1;
@@ -133,7 +133,7 @@ impl PlainStruct {
     }
 
     /// The bounds with this upper bound.
-    #[inline(always)]
+    #[inline]
     fn up_to(self, upper: i64) -> Option<Bounds> {
         let PlainStruct { lb, ub, size, align, leading_align, .. } = self;
         (size > 0).then_some(Bounds {

@@ -46,36 +46,36 @@ pub trait BorrowerMut<'a> {
 }
 
 impl<T: Element> Data for T {
-    #[inline(always)]
+    #[inline]
     fn lend<'a, B: Borrower<'a>>(&'a self, to: B) -> B::Outcome {
         T::lend_elements(self, to)
     }
 
-    #[inline(always)]
+    #[inline]
     fn lend_mut<'a, B: BorrowerMut<'a>>(&'a mut self, to: B) -> B::Outcome {
         T::lend_elements_mut(self, to)
     }
 }
 
 impl<T: Element> Data for [T] {
-    #[inline(always)]
+    #[inline]
     fn lend<'a, B: Borrower<'a>>(&'a self, to: B) -> B::Outcome {
         to.borrow(self)
     }
 
-    #[inline(always)]
+    #[inline]
     fn lend_mut<'a, B: BorrowerMut<'a>>(&'a mut self, to: B) -> B::Outcome {
         to.borrow(self)
     }
 }
 
 impl<T: Element> Data for Vec<T> {
-    #[inline(always)]
+    #[inline]
     fn lend<'a, B: Borrower<'a>>(&'a self, to: B) -> B::Outcome {
         to.borrow(self.as_slice())
     }
 
-    #[inline(always)]
+    #[inline]
     fn lend_mut<'a, B: BorrowerMut<'a>>(&'a mut self, to: B) -> B::Outcome {
         to.borrow(self.as_mut_slice())
     }

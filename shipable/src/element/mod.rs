@@ -175,14 +175,14 @@ pub unsafe trait Element: Copy + Send + Sync + 'static {
 
     /// Lends one element, or the elements of an array.
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     fn lend_elements<'a, B: Borrower<'a>>(this: &'a Self, to: B) -> B::Outcome {
         to.borrow(std::slice::from_ref(this))
     }
 
     /// Lends one element, or the elements of an array, to be written.
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     fn lend_elements_mut<'a, B: BorrowerMut<'a>>(this: &'a mut Self, to: B) -> B::Outcome {
         to.borrow(std::slice::from_mut(this))
     }
@@ -314,12 +314,12 @@ unsafe impl<T: Element, const N: usize> Element for [T; N] {
         Block { length: inner.length * N as i64, ..inner }
     }
 
-    #[inline(always)]
+    #[inline]
     fn lend_elements<'a, B: Borrower<'a>>(this: &'a Self, to: B) -> B::Outcome {
         to.borrow(this.as_slice())
     }
 
-    #[inline(always)]
+    #[inline]
     fn lend_elements_mut<'a, B: BorrowerMut<'a>>(this: &'a mut Self, to: B) -> B::Outcome {
         to.borrow(this.as_mut_slice())
     }

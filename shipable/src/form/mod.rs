@@ -119,7 +119,7 @@ impl Form {
     }
 
     /// A form without nodes, to be compiled.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn uncompiled(datatype: &Datatype, architecture: &Architecture) -> Form {
         let (datatype, architecture) = (datatype.clone(), *architecture);
         Form { origin: Origin::Compiled { datatype, architecture }, nodes: Nodes::new() }

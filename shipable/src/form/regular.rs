@@ -57,7 +57,7 @@ impl Regular {
     const SCALARS: usize = 8;
 
     /// A type without data, to be filled by [`compile`].
-    #[inline(always)]
+    #[inline]
     pub(crate) fn empty() -> Regular {
         Regular { first: Run::EMPTY, dims: [Dim::ONE; 3], later: SmallVec::new() }
     }
@@ -166,7 +166,7 @@ impl Compiler<'_> {
     }
 
     /// Adds the child of an array. Most are predefined types, for which nothing recurs.
-    #[inline(always)]
+    #[inline]
     fn child(&mut self, child: &Datatype) -> Option<()> {
         match child.node() {
             Constructor::Leaf(_) => self.scalar(child),
@@ -257,7 +257,7 @@ impl Compiler<'_> {
 
     /// Makes the nodes of a struct's scalars, and passes each member to `push`: its node, its
     /// length and its displacement. A place of `None` is the one that C gives the member.
-    #[inline(always)]
+    #[inline]
     fn members(
         &mut self,
         blocklengths: &[i64],

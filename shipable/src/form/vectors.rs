@@ -376,7 +376,7 @@ struct Tally {
 /// A branch that depends on the blocks would be predicted wrongly for each irregular one, so there
 /// is none in the loops. Totals that don't need the order of the blocks have loops of their own,
 /// which take vector instructions (docs/tuning.md, "Walks over blocks").
-#[inline(always)]
+#[inline]
 fn tally(
     displacements: &[i64],
     lengths: impl Iterator<Item = i64> + Clone,

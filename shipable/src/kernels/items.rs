@@ -153,7 +153,7 @@ unsafe fn runs<I: FastPath>(
 /// # Safety
 ///
 /// `len` bytes must be readable from `from` and writable from `to`.
-#[inline(always)]
+#[inline]
 unsafe fn copy_unit(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -198,7 +198,7 @@ trait FastPath {
 struct NoFastPath;
 
 impl FastPath for NoFastPath {
-    #[inline(always)]
+    #[inline]
     unsafe fn apply(&self, _: *const u8, _: *mut u8) -> bool {
         false
     }
@@ -233,7 +233,7 @@ impl<const F: usize, const T: usize, const SWAPPED: bool> ResizePath<F, T, SWAPP
 impl<const F: usize, const T: usize, const SWAPPED: bool> FastPath for ResizePath<F, T, SWAPPED> {
     const SIZES: Option<[usize; 2]> = Some([F, T]);
 
-    #[inline(always)]
+    #[inline]
     unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
         let above = 64 - 8 * F as u32;
         // SAFETY: the caller's promise: a unit has F bytes before the conversion.
@@ -257,7 +257,7 @@ impl<const F: usize, const T: usize, const SWAPPED: bool> FastPath for ResizePat
 /// # Safety
 ///
 /// `F` bytes must be readable.
-#[inline(always)]
+#[inline]
 unsafe fn load_unit<const F: usize>(from: *const u8) -> u64 {
     const { assert!(matches!(F, 1 | 2 | 4 | 8)) }
     // SAFETY: the caller's promise.
@@ -276,7 +276,7 @@ unsafe fn load_unit<const F: usize>(from: *const u8) -> u64 {
 /// # Safety
 ///
 /// `T` bytes must be writable.
-#[inline(always)]
+#[inline]
 unsafe fn store_unit<const T: usize>(to: *mut u8, bits: u64) {
     const { assert!(matches!(T, 1 | 2 | 4 | 8)) }
     // SAFETY: the caller's promise.
@@ -315,7 +315,7 @@ macro_rules! hardware {
             type Image = $image;
             type Other = $other;
 
-            #[inline(always)]
+            #[inline]
             fn convert(image: $image, from_swapped: bool, to_swapped: bool) -> Option<$other> {
                 let image = if from_swapped { image.swap_bytes() } else { image };
                 let value = <$from>::from_bits(image) as $to;
@@ -338,7 +338,7 @@ impl<F, const SWAPPED: bool> HardwareFloat<F, SWAPPED> {
 impl<F: Hardware, const SWAPPED: bool> FastPath for HardwareFloat<F, SWAPPED> {
     const SIZES: Option<[usize; 2]> = Some([size_of::<F::Image>(), size_of::<F::Other>()]);
 
-    #[inline(always)]
+    #[inline]
     unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
         // SAFETY: the caller's promise: a unit is an image of this format before the conversion.
         let image = unsafe { F::Image::load(from) };

@@ -96,7 +96,7 @@ pub struct Program {
 
 impl Program {
     /// A program without operations, to be filled by `lower`. `fields` are those of an element.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn empty(fields: Fields) -> Program {
         Program { body: Body::empty(), extent: 0, run: None, overlaps: OnceLock::new(), fields }
     }

@@ -71,7 +71,7 @@ impl Block {
     }
 
     /// A run that is copied, in strided dimensions.
-    #[inline(always)]
+    #[inline]
     fn copy(run: &Run, dims: Dims) -> Block {
         let Run { start, bytes, items } = *run;
         Block { start, dims, kernel: Kernel::of_copy(bytes), leaf: None, units: bytes, items }
@@ -129,7 +129,7 @@ impl Block {
 }
 
 /// Adds a block to operations.
-#[inline(always)]
+#[inline]
 pub(crate) fn push_block(
     ops: &mut Ops,
     start: i64,
@@ -376,7 +376,7 @@ impl Body {
     }
 
     /// A body without operations. [`settle`](Body::settle) follows when they are there.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn empty() -> Body {
         Body {
             ops: Ops::new(),

@@ -234,7 +234,7 @@ impl Combiner {
     /// # Errors
     ///
     /// [`Error::OutOfBounds`] if either view has too few bytes. Nothing is changed.
-    #[inline(always)]
+    #[inline]
     pub fn combine(&self, operands: View<'_>, target: &mut ViewMut<'_>, bytes: u64) -> Result<()> {
         Ok(self.0.run(operands, target, bytes)?)
     }

@@ -78,25 +78,25 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// The entry's name.
-    #[inline(always)]
+    #[inline]
     fn read(self) -> u32 {
         self.word.load(Acquire) // Pairs with the release in `enter`.
     }
 
     /// The name of the ticket with this owner.
-    #[inline(always)]
+    #[inline]
     fn name(self, owner: u32) -> u32 {
         self.base.wrapping_add(owner + 1)
     }
 
     /// Whether `name` is empty, or of the lap before.
-    #[inline(always)]
+    #[inline]
     fn is_free(self, name: u32) -> bool {
         self.base.wrapping_sub(name) < self.span
     }
 
     /// The ticket's owner, if `name` is the ticket's.
-    #[inline(always)]
+    #[inline]
     fn owner(self, name: u32) -> Option<u32> {
         let owner = name.wrapping_sub(self.base).wrapping_sub(1);
         (owner < self.span - 1).then_some(owner)
@@ -108,19 +108,19 @@ impl<'a, E: QueueEntry> Queue<'a, E> {
     ///
     /// The length of `entries` is a power of two, at most 2^24, and at least the number of tickets
     /// that may be out at a time.
-    #[inline(always)]
+    #[inline]
     pub(super) fn new(head: &'a LockHead, entries: &'a [E]) -> Self {
         debug_assert!(entries.len().is_power_of_two());
         Self { head, entries }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn entry(&self, ticket: u32) -> &'a E {
         &self.entries[ticket as usize & (self.entries.len() - 1)]
     }
 
     /// The place of `ticket`.
-    #[inline(always)]
+    #[inline]
     fn place(&self, ticket: u32) -> Place<'a> {
         let span = (self.entries.len() as u32) << 2;
         Place { word: self.entry(ticket).name(), base: ticket << 2, span }
@@ -128,13 +128,13 @@ impl<'a, E: QueueEntry> Queue<'a, E> {
 
     /// The ticket whose turn it is, or the next ticket to be given. Acquire pairs with the release
     /// in `call`: the writes of the previous turn are seen.
-    #[inline(always)]
+    #[inline]
     pub(super) fn turn(&self) -> u32 {
         self.head.head.load(Acquire)
     }
 
     /// Whether the queue has no ticket out.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         // The head moves on only after its ticket was given. If this ticket isn't given yet, it was
         // still the head when its entry was read.
@@ -144,14 +144,14 @@ impl<'a, E: QueueEntry> Queue<'a, E> {
     }
 
     /// The owner of `ticket`, if it was given.
-    #[inline(always)]
+    #[inline]
     pub(super) fn owner(&self, ticket: u32) -> Option<u32> {
         let place = self.place(ticket);
         place.owner(place.read())
     }
 
     /// Takes a ticket for `owner`, a number below twice the length of the entries. A full barrier.
-    #[inline(always)]
+    #[inline]
     pub(super) fn enter(&self, owner: u32) -> u32 {
         let mut ticket = self.turn();
         loop {
@@ -175,7 +175,7 @@ impl<'a, E: QueueEntry> Queue<'a, E> {
 
     /// Ends the turn of `ticket`, and returns the ticket that is called next, with its owner.
     /// Returns `None` if nobody waits, or if another rank has ended that turn. A full barrier.
-    #[inline(always)]
+    #[inline]
     pub(super) fn call(&self, ticket: u32) -> Option<(u32, u32)> {
         let next = ticket.wrapping_add(1);
         // Release pairs with the acquire in `turn`.

@@ -113,13 +113,13 @@ impl Claim {
     }
 
     /// A claim that is held, restored from the value of [`ticket`](Claim::ticket).
-    #[inline(always)]
+    #[inline]
     pub fn held(user: User, sharing: Sharing, ticket: u32) -> Claim {
         Claim { user, sharing, state: ClaimState::Held(ticket) }
     }
 
     /// The claim of a [request](SharedLock::request), with what that returned.
-    #[inline(always)]
+    #[inline]
     pub fn requested(user: User, sharing: Sharing, requested: Result<u32, u32>) -> Claim {
         let state = match requested {
             Ok(ticket) => ClaimState::Held(ticket),
@@ -130,7 +130,7 @@ impl Claim {
 
     /// The ticket with which the lock is held, if it is held. [`Claim::held`] restores the claim
     /// from it.
-    #[inline(always)]
+    #[inline]
     pub fn ticket(&self) -> Option<u32> {
         match self.state {
             ClaimState::Held(ticket) => Some(ticket),
@@ -153,7 +153,7 @@ impl<'a> SharedLock<'a> {
     ///
     /// # Panics
     /// If the lock isn't inside `memory`.
-    #[inline(always)]
+    #[inline]
     pub fn new(
         memory: &'a Mapping,
         offset: u64,
@@ -167,7 +167,7 @@ impl<'a> SharedLock<'a> {
 
     /// The lock over these words. The length of `entries` is a power of two, and at least the
     /// number of users; `holders` has a bit for each user.
-    #[inline(always)]
+    #[inline]
     pub fn over(head: &'a LockHead, entries: &'a [Le32], holders: &'a [Le32]) -> Self {
         Self { queue: Queue::new(head, entries), holders }
     }

@@ -107,7 +107,7 @@ impl Mailbox {
     }
 
     /// A peer is about to claim the mailbox and post a frame.
-    #[inline(always)]
+    #[inline]
     pub fn will_post(&self) {
         // Another peer that has claimed it may be writing there.
         if self.door.load(Relaxed) == OPEN {

@@ -83,12 +83,12 @@ pub fn compare_and_swap(swap: Swap, win: Handle) -> Option<()> {
     unsafe { calls.swapping([new, old], to, own, rank, disp) }.attempt().then_some(())
 }
 
-#[inline(always)]
+#[inline]
 pub fn win_flush(rank: c_int, win: Handle) -> Option<()> {
     calls(win)?.attempt_flush(rank).then_some(())
 }
 
-#[inline(always)]
+#[inline]
 pub fn win_flush_local(rank: c_int, win: Handle) -> Option<()> {
     calls(win)?.attempt_flush_local(rank).then_some(())
 }

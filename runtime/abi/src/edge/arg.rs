@@ -71,13 +71,13 @@ impl Number for Count {
 }
 
 /// Any number.
-#[inline(always)]
+#[inline]
 pub fn number<N: Number>(value: N) -> i64 {
     value.wide()
 }
 
 /// A count, which isn't negative.
-#[inline(always)]
+#[inline]
 pub fn count<N: Number>(value: N, name: &'static str) -> Result<i64> {
     match value.wide() {
         count @ 0.. => Ok(count),

@@ -168,7 +168,7 @@ const DISTANCE: usize = SLOTS * size_of::<Slot>() - size_of::<Slot>();
 const _: () = assert!(SLOTS.is_power_of_two() && size_of::<Slot>().is_power_of_two());
 
 /// The slot of a handle. A predefined handle has none: the slots aren't at the first addresses.
-#[inline(always)]
+#[inline]
 fn slot_of(handle: Handle) -> Option<&'static Slot> {
     let address = handle.number();
     let is_slot = address.wrapping_sub(BASE.load(Ordering::Acquire)) & !DISTANCE == 0;
@@ -300,7 +300,7 @@ pub fn find<T: Object>(handle: Handle) -> Result<Arc<T>> {
 
 /// The object of a handle, without a count: only while no other call of the program may free it,
 /// and this one doesn't.
-#[inline(always)]
+#[inline]
 pub fn borrow_object<T: Object>(handle: Handle) -> Option<&'static T> {
     let slot = slot_of(handle)?;
     if slot.kind.load(Ordering::Acquire) != T::KIND as u32 {

@@ -15,13 +15,13 @@ impl Handle {
     }
 
     /// Its number.
-    #[inline(always)]
+    #[inline]
     pub const fn number(self) -> usize {
         self.0
     }
 
     /// Whether it is predefined.
-    #[inline(always)]
+    #[inline]
     pub fn is_predefined(self) -> bool {
         self.0 < PREDEFINED
     }

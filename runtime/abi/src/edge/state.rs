@@ -41,7 +41,7 @@ static STATE: OnceLock<State> = OnceLock::new();
 static THREADED: AtomicBool = AtomicBool::new(false);
 
 /// The stage of the process's life.
-#[inline(always)]
+#[inline]
 pub fn phase() -> Phase {
     match PHASE.load(Ordering::Relaxed) {
         0 => Phase::Before,
@@ -67,13 +67,13 @@ pub fn level_name(level: c_int) -> &'static str {
 }
 
 /// Whether several threads may call at the same time.
-#[inline(always)]
+#[inline]
 pub fn is_threaded() -> bool {
     THREADED.load(Ordering::Relaxed)
 }
 
 /// The state, if MPI_Init was called.
-#[inline(always)]
+#[inline]
 pub fn get() -> Option<&'static State> {
     STATE.get()
 }
@@ -91,7 +91,7 @@ pub fn state() -> Result<&'static State> {
 static SESSIONS: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether calls are allowed: the rank is part of its job.
-#[inline(always)]
+#[inline]
 pub fn is_active() -> bool {
     phase() == Phase::Active || SESSIONS.load(Ordering::Relaxed) > 0
 }

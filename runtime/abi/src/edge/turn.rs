@@ -15,7 +15,7 @@ pub struct Taken<'a>(Option<&'a AtomicBool>);
 
 impl Turn {
     /// Waits for a turn.
-    #[inline(always)]
+    #[inline]
     pub fn take(&self) -> Taken<'_> {
         match state::is_threaded() {
             false => Taken(None),
@@ -34,7 +34,7 @@ impl Turn {
 }
 
 impl Drop for Taken<'_> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         if let Some(taken) = self.0 {
             taken.store(false, Ordering::Release);

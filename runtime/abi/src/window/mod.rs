@@ -72,7 +72,7 @@ impl Win {
     }
 
     /// The window, where only one thread calls; `None` where a turn has to be taken.
-    #[inline(always)]
+    #[inline]
     pub fn alone(&self) -> Option<&Window> {
         match state::is_threaded() {
             true => None,
@@ -81,7 +81,7 @@ impl Win {
     }
 
     /// Runs a call on the window, when no other thread does.
-    #[inline(always)]
+    #[inline]
     pub fn with<R>(&self, call: impl FnOnce(&Window) -> R) -> Result<R> {
         let _turn = self.turn.take();
         match self.window.get() {

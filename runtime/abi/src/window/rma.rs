@@ -53,7 +53,7 @@ fn arithmetic(datatype: &Type) -> Result<Option<Arc<Type>>> {
 }
 
 /// Whether a handle is that of a type which isn't a number for MPI, but is for programs.
-#[inline(always)]
+#[inline]
 pub fn is_counted(handle: Handle) -> bool {
     handle == crate::edge::constants::CHAR
 }

@@ -80,7 +80,7 @@ impl Core {
     }
 
     /// Notes the program's line of an operation that is in flight.
-    #[inline(always)]
+    #[inline]
     pub(super) fn begun(
         &self,
         operation: &Operation<'_>,
@@ -95,7 +95,7 @@ impl Core {
 
     /// Issues an operation, and lets the observer count it if there is one. The program's line is
     /// an argument here and below, since closures don't pass it on.
-    #[inline(always)]
+    #[inline]
     pub(super) fn counted(
         &self,
         operation: &Operation<'_>,

@@ -433,7 +433,7 @@ fn act_otherwise(
 }
 
 /// The memory of a side, displacement 0 being where its elements' lies.
-#[inline(always)]
+#[inline]
 fn displaced(side: &Side<'_>) -> Option<Span> {
     match side.what {
         What::Typed { at, .. } => side.span.shifted(at),
@@ -475,7 +475,7 @@ fn walk(
 }
 
 /// Combines one piece, if all memories have it. The items that were there go to `room`.
-#[inline(always)]
+#[inline]
 pub(super) fn combine(
     parts: &Parts,
     target: &Target,

@@ -41,7 +41,7 @@ use crate::wire::{Header, Kind};
 
 /// Whether an operation may go by a target's mailbox. Accumulates stay in the order of their calls,
 /// and those before this one may be on their way by frames.
-#[inline(always)]
+#[inline]
 pub(super) fn may_go(parts: &Parts, target: &Target, action: Action) -> bool {
     let (flight, is_unordered) = (parts.flight(), action.moves());
     let is_next = || is_unordered || flight.outstanding(target.peer) == 0;
@@ -90,7 +90,7 @@ fn again(
 
 /// Asks a target by its mailbox to carry out an operation, whose memory is the frame's run. `None`,
 /// and nothing has been done, where it has to go as a frame.
-#[inline(always)]
+#[inline]
 fn ask(parts: &Parts, target: &Target, frame: &Frame, operation: &Operation<'_>) -> Option<()> {
     let Sides { origin, result: room, compare } = operation.sides.map(|side| side.span);
     let is_memory = |span: Span| frame.is_memory(span);
@@ -186,7 +186,7 @@ pub(in crate::window) fn post<'a, N: Near<'a>>(
 }
 
 /// A mailbox has taken an operation of this kind.
-#[inline(always)]
+#[inline]
 fn count_answer(parts: &Parts, kind: Kind) {
     // The program mostly waits for a value before it fetches the next one, maybe without a flush.
     if !matches!(kind, Kind::Fetch | Kind::Swap) {

@@ -316,7 +316,7 @@ fn again(
 
 /// Sends an operation as one frame. A stream's frames are held until there are many, which go
 /// together, or until their sender looks at what has arrived.
-#[inline(always)]
+#[inline]
 fn send(
     parts: &Parts,
     target: &Target,

@@ -129,7 +129,7 @@ impl Ways {
 /// Carries out an operation that the memo knows. `None` where it doesn't, or where memory, bounds
 /// or the epoch have to be looked at by the rules, which report what is wrong. A waiter is settled
 /// when its value has come, unless the operation is done at once.
-#[inline(always)]
+#[inline]
 pub(super) fn again(
     parts: &Parts,
     target: &Target,
@@ -193,7 +193,7 @@ fn frame(
 }
 
 /// Makes sure that an operation that the memo has as one frame has this number of elements.
-#[inline(always)]
+#[inline]
 fn renew(target: &Target, slot: &RefCell<Prepared>, key: Key, count: u64) -> Option<()> {
     let datatype = match slot.borrow().if_key(&key)? {
         Means::Frame(frame) if frame.count == count => return Some(()),

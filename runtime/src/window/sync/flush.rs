@@ -13,7 +13,7 @@ use crate::window::state::{Access, EpochState};
 use crate::window::waiting::{await_all, await_target, drain, find_done};
 
 /// Whether a flush of a target has nothing to wait for: it is locked, and nothing is in flight.
-#[inline(always)]
+#[inline]
 pub(in crate::window) fn is_idle(parts: &Parts, rank: i32) -> bool {
     let Some(target) = parts.peers().known(rank) else { return false };
     let is_open = match parts.epochs().state() {
@@ -27,7 +27,7 @@ pub(in crate::window) fn is_idle(parts: &Parts, rank: i32) -> bool {
 /// Completes the operations on a target if none is in flight, which takes only a full barrier.
 /// Otherwise returns false, and [`flush`] does all of the call. Inlined, since it is most of what a
 /// program pays for a direct operation.
-#[inline(always)]
+#[inline]
 pub(in crate::window) fn flush_idle(parts: &Parts, rank: i32) -> bool {
     let is_idle = is_idle(parts, rank);
     if is_idle {
@@ -74,7 +74,7 @@ enum Flushed<'a> {
 }
 
 /// Checks that the targets of a flush are locked.
-#[inline(always)]
+#[inline]
 fn flushed(parts: &Parts, rank: Option<i32>) -> Result<Flushed<'_>> {
     let epochs = parts.epochs();
     epochs.check_passive()?;

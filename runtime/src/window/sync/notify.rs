@@ -59,7 +59,7 @@ impl<'a> Counter<'a> {
     /// Inlined, and with one load a turn: the notified rank may be the next one to notify, so the
     /// instructions after the load that sees the value delay its peer (docs/tuning.md,
     /// "Notifications to and fro").
-    #[inline(always)]
+    #[inline]
     fn spin(&self, value: u64) -> bool {
         // Only ranks that reach this one directly raise the counter without its engine.
         if !self.parts.peers().is_shared() {

@@ -55,7 +55,7 @@ pub(super) trait Set {
     /// # Safety
     ///
     /// See [`Set`].
-    #[inline(always)]
+    #[inline]
     unsafe fn copy_at<const W: usize>(from: *const u8, from_at: isize, to: *mut u8, to_at: isize) {
         // SAFETY: the caller's promise: each number has W bytes.
         unsafe {
@@ -113,7 +113,7 @@ pub(super) trait Number: Copy {
     /// # Safety
     ///
     /// The number's bytes must be readable from `from` plus `at` on.
-    #[inline(always)]
+    #[inline]
     unsafe fn load_at(from: *const u8, at: isize) -> Self {
         // SAFETY: the caller's promise.
         unsafe { Self::load(from.wrapping_offset(at)) }
@@ -122,7 +122,7 @@ pub(super) trait Number: Copy {
     /// # Safety
     ///
     /// The number's bytes must be writable from `to` plus `at` on.
-    #[inline(always)]
+    #[inline]
     unsafe fn store_at(self, to: *mut u8, at: isize) {
         // SAFETY: the caller's promise.
         unsafe { self.store(to.wrapping_offset(at)) }
@@ -133,14 +133,14 @@ macro_rules! numbers {
     ($($number:ty = $load:ident $store:ident $load_at:ident $store_at:ident
         $value:ident: $to_bits:expr, $from_bits:expr;)*) => {
         $(impl Number for $number {
-            #[inline(always)]
+            #[inline]
             unsafe fn load(from: *const u8) -> Self {
                 // SAFETY: the caller's promise.
                 let $value = unsafe { machine::$load(from) };
                 $from_bits
             }
 
-            #[inline(always)]
+            #[inline]
             unsafe fn store(self, to: *mut u8) {
                 let $value = self;
                 // SAFETY: the caller's promise.
@@ -148,7 +148,7 @@ macro_rules! numbers {
             }
 
             #[cfg(all(target_arch = "x86_64", not(sanitized)))]
-            #[inline(always)]
+            #[inline]
             unsafe fn load_at(from: *const u8, at: isize) -> Self {
                 // SAFETY: the caller's promise.
                 let $value = unsafe { machine::$load_at(from, at) };
@@ -156,7 +156,7 @@ macro_rules! numbers {
             }
 
             #[cfg(all(target_arch = "x86_64", not(sanitized)))]
-            #[inline(always)]
+            #[inline]
             unsafe fn store_at(self, to: *mut u8, at: isize) {
                 let $value = self;
                 // SAFETY: the caller's promise.
@@ -182,7 +182,7 @@ numbers! {
 }
 
 impl Number for u128 {
-    #[inline(always)]
+    #[inline]
     unsafe fn load(from: *const u8) -> u128 {
         // SAFETY: the caller's promise, for each half.
         let halves = unsafe { [machine::load_u64(from), machine::load_u64(from.add(8))] };
@@ -190,7 +190,7 @@ impl Number for u128 {
         if cfg!(target_endian = "little") { second << 64 | first } else { first << 64 | second }
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn store(self, to: *mut u8) {
         let halves = [(self >> 64) as u64, self as u64];
         let [second, first] =
@@ -204,13 +204,13 @@ impl Number for u128 {
 }
 
 impl Number for i128 {
-    #[inline(always)]
+    #[inline]
     unsafe fn load(from: *const u8) -> i128 {
         // SAFETY: the caller's promise.
         unsafe { u128::load(from) as i128 }
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { (self as u128).store(to) }

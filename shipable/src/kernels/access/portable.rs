@@ -152,7 +152,7 @@ macro_rules! set {
         impl Set for $set {
             type Wide = $wide;
 
-            #[inline(always)]
+            #[inline]
             unsafe fn copy<const W: usize>(from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
                 unsafe {
@@ -165,25 +165,25 @@ macro_rules! set {
                 }
             }
 
-            #[inline(always)]
+            #[inline]
             unsafe fn load(from: *const u8) -> $wide {
                 // SAFETY: the caller's promise. Registers have no padding.
                 unsafe { load(from) }
             }
 
-            #[inline(always)]
+            #[inline]
             unsafe fn store(to: *mut u8, wide: $wide) {
                 // SAFETY: the caller's promise. Registers have no padding.
                 unsafe { store(to, wide) }
             }
 
-            #[inline(always)]
+            #[inline]
             unsafe fn load_four(from: *const u8) -> [$wide; 4] {
                 // SAFETY: the caller's promise. Registers have no padding.
                 unsafe { load(from) }
             }
 
-            #[inline(always)]
+            #[inline]
             unsafe fn store_four(to: *mut u8, wide: [$wide; 4]) {
                 // SAFETY: the caller's promise. Registers have no padding.
                 unsafe { store(to, wide) }
@@ -203,7 +203,7 @@ impl Avx2 {
     /// # Safety
     ///
     /// See [`Set`].
-    #[inline(always)]
+    #[inline]
     pub(in crate::kernels) unsafe fn load_16(from: *const u8, at: isize) -> arch::__m128i {
         // SAFETY: the caller's promise. Registers have no padding.
         unsafe { load(from.wrapping_offset(at)) }
@@ -214,7 +214,7 @@ impl Avx2 {
     /// # Safety
     ///
     /// See [`Set`].
-    #[inline(always)]
+    #[inline]
     pub(in crate::kernels) unsafe fn store_16(to: *mut u8, at: isize, value: arch::__m128i) {
         // SAFETY: the caller's promise. Registers have no padding.
         unsafe { store(to.wrapping_offset(at), value) }
@@ -234,7 +234,7 @@ impl Avx512 {
     ///
     /// These bytes must be readable from `from` plus `from_at` on, and writable from `to` plus
     /// `to_at` on.
-    #[inline(always)]
+    #[inline]
     pub(in crate::kernels) unsafe fn copy_16(
         from: *const u8,
         from_at: isize,
@@ -254,7 +254,7 @@ impl Avx512 {
     ///
     /// These bytes must be readable from `from` plus `from_at` on, and writable from `to` plus
     /// `to_at` on.
-    #[inline(always)]
+    #[inline]
     pub(in crate::kernels) unsafe fn copy_32(
         from: *const u8,
         from_at: isize,

@@ -32,7 +32,7 @@ pub use message::*;
 pub use window::*;
 
 /// Whether a buffer is memory: neither null nor MPI_IN_PLACE.
-#[inline(always)]
+#[inline]
 pub fn is_memory(buffer: Buffer) -> bool {
     buffer.address().addr() > 1
 }
@@ -47,7 +47,7 @@ fn lasting(elements: Elements) -> Option<Elements<&'static Type>> {
 }
 
 /// The code of a call that was made on this object.
-#[inline(always)]
+#[inline]
 fn coded(call: &'static str, raiser: Raiser, outcome: longshore::Result<()>) -> Option<c_int> {
     match outcome {
         Ok(()) => Some(0),

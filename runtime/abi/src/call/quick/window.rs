@@ -22,14 +22,14 @@ use crate::window::Win;
 use crate::window::rma::is_counted;
 
 /// The calls of a window.
-#[inline(always)]
+#[inline]
 pub fn calls(win: Handle) -> Option<Raw<'static>> {
     Some(borrow_object::<Win>(win)?.alone()?.raw())
 }
 
 /// A side of this rank, with the compiled type, and the compiled type of the target, which mostly
 /// is the same. `find` finds that of a handle.
-#[inline(always)]
+#[inline]
 pub fn both(
     find: impl Fn(Handle) -> Option<&'static Type>,
     side: Elements,
@@ -41,25 +41,25 @@ pub fn both(
 }
 
 /// Elements that an operation reads.
-#[inline(always)]
+#[inline]
 pub fn read(from: Elements<&Type>) -> (*const u8, i64, &Type) {
     (from.buffer.address(), from.count, from.datatype)
 }
 
 /// Elements that an operation writes.
-#[inline(always)]
+#[inline]
 pub fn written(to: Elements<&Type>) -> (*mut u8, i64, &Type) {
     (to.buffer.address(), to.count, to.datatype)
 }
 
 /// The code of a call that was made.
-#[inline(always)]
+#[inline]
 fn code(call: &'static str, win: Handle, outcome: Result<()>) -> Option<c_int> {
     coded(call, Raiser::Win(win), outcome)
 }
 
 /// Whether memory and rank are those of a usual operation.
-#[inline(always)]
+#[inline]
 fn is_usual(memory: Buffer, rank: c_int) -> bool {
     is_memory(memory) && rank >= 0
 }
@@ -90,7 +90,7 @@ pub fn get(result: Elements, remote: Remote, win: Handle) -> Option<c_int> {
     code("MPI_Get", win, got)
 }
 
-#[inline(always)]
+#[inline]
 pub fn accumulate(origin: Elements, remote: Remote, op: Handle, win: Handle) -> Option<c_int> {
     let ((from, target), calls) = (both(compiled, origin, remote)?, calls(win)?);
     let Remote { rank, disp, count, .. } = remote;
@@ -103,7 +103,7 @@ pub fn accumulate(origin: Elements, remote: Remote, op: Handle, win: Handle) -> 
     code("MPI_Accumulate", win, described.rest())
 }
 
-#[inline(always)]
+#[inline]
 pub fn get_accumulate(
     origin: Elements,
     result: Elements,
@@ -131,7 +131,7 @@ pub fn get_accumulate(
     code("MPI_Get_accumulate", win, described.rest())
 }
 
-#[inline(always)]
+#[inline]
 pub fn fetch_and_op(fetch: Fetch, op: Handle, win: Handle) -> Option<c_int> {
     let Fetch { origin, result, datatype, rank, disp } = fetch;
     let (own, calls, op) = (compiled(datatype)?, calls(win)?, predefined(op)?);
@@ -144,7 +144,7 @@ pub fn fetch_and_op(fetch: Fetch, op: Handle, win: Handle) -> Option<c_int> {
     code("MPI_Fetch_and_op", win, described.rest())
 }
 
-#[inline(always)]
+#[inline]
 pub fn compare_and_swap(swap: Swap, win: Handle) -> Option<c_int> {
     let Swap { origin, compare, result, datatype, rank, disp } = swap;
     let (own, calls) = (compiled(datatype)?, calls(win)?);
@@ -161,7 +161,7 @@ pub fn compare_and_swap(swap: Swap, win: Handle) -> Option<c_int> {
 macro_rules! completing {
     ($($name:ident $call:ident $text:literal;)*) => {
         $(
-            #[inline(always)]
+            #[inline]
             pub fn $name(win: Handle) -> Option<c_int> {
                 code($text, win, calls(win)?.$call())
             }
@@ -178,35 +178,35 @@ completing! {
 }
 
 /// An assert of known bits.
-#[inline(always)]
+#[inline]
 fn assert(bits: c_int) -> Option<Assert> {
     Assert::from_bits(u32::try_from(bits).ok()?).ok()
 }
 
-#[inline(always)]
+#[inline]
 pub fn win_fence(bits: c_int, win: Handle) -> Option<c_int> {
     code("MPI_Win_fence", win, calls(win)?.fence(assert(bits)?))
 }
 
-#[inline(always)]
+#[inline]
 pub fn win_start(group: Handle, bits: c_int, win: Handle) -> Option<c_int> {
     let group = borrow_object::<Group>(group)?.inner();
     code("MPI_Win_start", win, calls(win)?.start(group, assert(bits)?))
 }
 
-#[inline(always)]
+#[inline]
 pub fn win_post(group: Handle, bits: c_int, win: Handle) -> Option<c_int> {
     let group = borrow_object::<Group>(group)?.inner();
     let window = borrow_object::<Win>(win)?.alone()?;
     code("MPI_Win_post", win, window.post(group, assert(bits)?))
 }
 
-#[inline(always)]
+#[inline]
 pub fn win_wait(win: Handle) -> Option<c_int> {
     code("MPI_Win_wait", win, borrow_object::<Win>(win)?.alone()?.wait())
 }
 
-#[inline(always)]
+#[inline]
 pub fn win_lock(lock_type: c_int, rank: c_int, bits: c_int, win: Handle) -> Option<c_int> {
     let lock_type = LockType::from_number(lock_type).ok()?;
     if rank < 0 {
@@ -215,12 +215,12 @@ pub fn win_lock(lock_type: c_int, rank: c_int, bits: c_int, win: Handle) -> Opti
     code("MPI_Win_lock", win, calls(win)?.lock(rank, lock_type, assert(bits)?))
 }
 
-#[inline(always)]
+#[inline]
 pub fn win_lock_all(bits: c_int, win: Handle) -> Option<c_int> {
     code("MPI_Win_lock_all", win, calls(win)?.lock_all(assert(bits)?))
 }
 
-#[inline(always)]
+#[inline]
 pub fn win_unlock(rank: c_int, win: Handle) -> Option<c_int> {
     if rank < 0 {
         return None;
@@ -228,7 +228,7 @@ pub fn win_unlock(rank: c_int, win: Handle) -> Option<c_int> {
     code("MPI_Win_unlock", win, calls(win)?.unlock(rank))
 }
 
-#[inline(always)]
+#[inline]
 pub fn win_flush(rank: c_int, win: Handle) -> Option<c_int> {
     if rank < 0 {
         return None;
@@ -236,7 +236,7 @@ pub fn win_flush(rank: c_int, win: Handle) -> Option<c_int> {
     code("MPI_Win_flush", win, calls(win)?.rest_of_flush(rank))
 }
 
-#[inline(always)]
+#[inline]
 pub fn win_flush_local(rank: c_int, win: Handle) -> Option<c_int> {
     if rank < 0 {
         return None;

@@ -86,13 +86,13 @@ impl<'w> Described<'w> {
     ///
     /// # Errors
     /// Those of the call.
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     pub fn rest(self) -> Result<()> {
         self.core.rest(&self.operation())
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn operation(self) -> Operation<'w> {
         Operation::new(self.call, self.sides)
     }
@@ -105,7 +105,7 @@ impl<'w> Raw<'w> {
     /// # Safety
     /// The contract of [`Raw::accumulate`].
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     pub unsafe fn accumulating(
         self,
         origin: (*const u8, i64, &'w Type),
@@ -123,7 +123,7 @@ impl<'w> Raw<'w> {
     /// # Safety
     /// The contract of [`Raw::get_accumulate`].
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     pub unsafe fn get_accumulating(
         self,
         origin: (*const u8, i64, &'w Type),
@@ -143,7 +143,7 @@ impl<'w> Raw<'w> {
     /// # Safety
     /// The contract of [`Raw::fetch_and_op`].
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     pub unsafe fn fetching(
         self,
         origin: *const u8,
@@ -164,7 +164,7 @@ impl<'w> Raw<'w> {
     /// # Safety
     /// The contract of [`Raw::compare_and_swap`].
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     pub unsafe fn swapping(
         self,
         [origin, compare]: [*const u8; 2],
@@ -183,14 +183,14 @@ impl<'w> Raw<'w> {
 
     /// The attempt of [`Raw::flush`]: whether the call is made.
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     pub fn attempt_flush(self, target: i32) -> bool {
         self.core.try_flush(target)
     }
 
     /// The attempt of [`Raw::flush_local`]: whether the call is made.
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     pub fn attempt_flush_local(self, target: i32) -> bool {
         self.core.try_flush_local(target)
     }
@@ -200,7 +200,7 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// Those of [`Raw::flush`].
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     pub fn rest_of_flush(self, target: i32) -> Result<()> {
         self.raising(self.core.flush_rest(target, Location::caller()))
@@ -211,7 +211,7 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// Those of [`Raw::flush_local`].
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     pub fn rest_of_flush_local(self, target: i32) -> Result<()> {
         self.raising(self.core.flush_local_rest(target, Location::caller()))
