@@ -66,8 +66,8 @@ run_suite() {
         mkdir -p "$logs/$list"
         number=0
         while read -r -u 3 program ranks words; do
-            # Left out are comments, tests of what MPI doesn't promise, and those that the suite itself
-            # expects to fail.
+            # Left out are comments, tests of what MPI doesn't promise, and those that the suite
+            # itself expects to fail.
             case "$program $words" in '#'* | ' '* | *strict=[Ff]* | *xfail=*) continue ;; esac
             number=$((number + 1))
             log=$logs/$list/$program.$number
