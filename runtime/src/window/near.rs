@@ -82,7 +82,7 @@ impl<'a> Near<'a> for Elements<'a> {
         (self.count == count && is_own).then_some(self.place)
     }
 
-    #[inline]
+    #[inline(always)]
     fn side(self) -> Side<'a> {
         let (span, what) = pointed(self.place, self.count, self.datatype);
         Side { what, span }

@@ -24,7 +24,7 @@ pub(super) struct Operation<'a> {
 }
 
 impl<'a> Operation<'a> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new<N: Near<'a>>(call: Call<'a>, sides: Sides<N>) -> Operation<'a> {
         let Call { action, target, at, count, target_type, notify } = call;
         // Field by field, so that nobody needs the address of the call that is given.

@@ -92,7 +92,7 @@ impl<'w> Described<'w> {
         self.core.rest(&self.operation())
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn operation(self) -> Operation<'w> {
         Operation::new(self.call, self.sides)
     }
