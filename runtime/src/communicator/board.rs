@@ -182,22 +182,14 @@ struct Open {
 pub(super) struct Left {
     /// Whether it has posted what it posts.
     pub has_posted: bool,
-    /// The rank for whose post it waits, or one of the numbers of [`Awaited`].
+    /// The rank for whose post it waits, or [`NOTHING`] or [`OWN_SLOT`].
     pub awaited: u32,
 }
 
-/// For what a call with a request waits when it returns.
-#[derive(Clone, Copy)]
-pub(super) enum Awaited {
-    /// The own next slot.
-    Slot,
-    Post(u32),
-}
-
-impl Awaited {
-    pub(super) const NOTHING: u32 = u32::MAX;
-    pub(super) const SLOT: u32 = u32::MAX - 1;
-}
+/// The call waits for nothing: its general steps go on with the exchange.
+pub(super) const NOTHING: u32 = u32::MAX;
+/// The call waits for its rank's next slot.
+pub(super) const OWN_SLOT: u32 = u32::MAX - 1;
 
 /// An exchange: its name, and the number of its call.
 #[derive(Clone, Copy)]
@@ -252,7 +244,7 @@ impl Board {
             open: Open {
                 name: AtomicU32::new(0),
                 has_posted: AtomicBool::new(false),
-                awaited: AtomicU32::new(Awaited::NOTHING),
+                awaited: AtomicU32::new(NOTHING),
             },
             has_surplus: AtomicBool::new(false),
             other: Mutex::default(),
@@ -383,27 +375,24 @@ impl Board {
         (name != 0 && is_of_call).then_some(Exchange { name, number })
     }
 
-    /// For what a call waits in the exchange that it has left open.
-    pub(super) fn awaited(&self, number: i32) -> Option<(Exchange, Awaited)> {
-        let exchange = self.open_of(number)?;
-        let awaited = match self.open.awaited.load(Ordering::Relaxed) {
-            Awaited::NOTHING => return None,
-            Awaited::SLOT => Awaited::Slot,
-            rank => Awaited::Post(rank),
-        };
-        Some((exchange, awaited))
+    /// Whether a call waits in the exchange that it has left open.
+    pub(super) fn awaits(&self, number: i32) -> bool {
+        self.open_of(number).is_some() && self.open.awaited.load(Ordering::Relaxed) != NOTHING
+    }
+
+    /// Whether what a call [awaits](Board::awaits) is there.
+    pub(super) fn has_awaited(&self, number: i32) -> bool {
+        self.open_of(number).is_none_or(|exchange| {
+            match self.open.awaited.load(Ordering::Relaxed) {
+                NOTHING => true,
+                OWN_SLOT => self.is_free(false).is_ok(),
+                rank => self.find(rank, exchange, false).is_some(),
+            }
+        })
     }
 
     pub(super) fn forget_awaited(&self) {
-        self.open.awaited.store(Awaited::NOTHING, Ordering::Relaxed);
-    }
-
-    /// Whether what a call waits for is there.
-    pub(super) fn is_there(&self, exchange: Exchange, awaited: Awaited) -> bool {
-        match awaited {
-            Awaited::Slot => self.is_free(false).is_ok(),
-            Awaited::Post(rank) => self.find(rank, exchange, false).is_some(),
-        }
+        self.open.awaited.store(NOTHING, Ordering::Relaxed);
     }
 
     /// Whether the next slot of this rank may be overwritten. Otherwise returns a rank that may

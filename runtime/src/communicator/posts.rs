@@ -17,7 +17,7 @@ use longshore_transport::Offer;
 use smallvec::SmallVec;
 
 use super::Communicator;
-use super::board::{Awaited, Board, Exchange, Left, MOST, Piece, Posters, Slot};
+use super::board::{Board, Exchange, Left, MOST, NOTHING, OWN_SLOT, Piece, Posters, Slot};
 use super::calls::Ongoing;
 use super::places::{PLACED, announced, announcement, place, placed};
 use super::shapes::{HEAD, Shape};
@@ -156,7 +156,7 @@ impl<'a> Posts<'a> {
             exchange,
             is_resumed: open.is_some(),
             has_posted: AtomicBool::new(has_posted),
-            awaited: AtomicU32::new(Awaited::NOTHING),
+            awaited: AtomicU32::new(NOTHING),
             has_met: AtomicBool::new(false),
             stays_open: false,
             is_offering: AtomicBool::new(false),
@@ -204,7 +204,7 @@ impl<'a> Posts<'a> {
     /// slot and returns instead.
     fn post(&self, pieces: &[Piece<'_>]) -> Result<bool> {
         if !self.may_write() && !self.wait(|arming| self.board.is_free(arming), |_| None)? {
-            self.awaited.store(Awaited::SLOT, Ordering::Relaxed);
+            self.awaited.store(OWN_SLOT, Ordering::Relaxed);
             return Ok(false);
         }
         self.write(pieces);

@@ -59,18 +59,17 @@ impl Communicator {
         short: impl FnOnce() -> Option<Result<()>>,
     ) -> Poll<Option<Result<()>>> {
         let Some(board) = self.turns().board() else { return Poll::Ready(None) };
-        let awaited = || board.awaited(at.turn);
-        if let Some((exchange, awaited)) = awaited() {
+        if board.awaits(at.turn) {
             let process = self.process();
             let is_calm = !process.is_arming() && !process.is_bereft() && !self.has_been_revoked();
-            if is_calm && !board.is_there(exchange, awaited) {
+            if is_calm && !board.has_awaited(at.turn) {
                 return Poll::Pending;
             }
             // An attempt that waits says so anew.
             board.forget_awaited();
         }
         match short() {
-            None if awaited().is_some() => Poll::Pending,
+            None if board.awaits(at.turn) => Poll::Pending,
             outcome => Poll::Ready(outcome),
         }
     }
