@@ -197,16 +197,23 @@ impl Communicator {
                 Ok(Collective { communicator, call: name, state, back })
             };
             let checks = self.process().checks();
-            if !checks && self.is_first_in_turn() {
-                let attempt = self.attempt(at, || short(self, at, &memory));
-                if let Poll::Ready(Some(outcome)) = attempt {
-                    drop(memory);
-                    return collective(State::Ended(outcome));
-                }
+            let first = match !checks && self.is_first_in_turn() {
+                true => self.attempt(at, || short(self, at, &memory)),
+                false => Poll::Pending,
+            };
+            if let Poll::Ready(Some(outcome)) = first {
+                drop(memory);
+                return collective(State::Ended(outcome));
             }
             let own = self.share_place();
             let steps = async move {
-                match poll_fn(|_| own.attempt(at, || short(&own, at, &memory))).await {
+                let attempted = match first {
+                    Poll::Ready(left) => left,
+                    Poll::Pending => {
+                        poll_fn(|_| own.attempt(at, || short(&own, at, &memory))).await
+                    }
+                };
+                match attempted {
                     Some(outcome) => outcome,
                     // Boxed where they are needed, since they are long to move.
                     None => Box::pin(general(own, at, memory)).await,
