@@ -112,18 +112,8 @@ impl Communicator {
         room: impl Into<Given<N>>,
         op: impl Into<SharedOperator>,
     ) -> Result<Collective<(M, N)>> {
-        let op = op.into();
-        let call = const { Call::new("scan") }.by(op.get().predefined());
-        let both = (data.into(), room.into());
-        self.start_reduction(
-            ("iscan", call),
-            both,
-            op,
-            move |own, at, (data, room, op)| own.short_scan(at, data, room, op, true),
-            async move |own, at, (data, room, op)| {
-                own.scan_steps(at, side(&data), side(&room), op.get(), true).await
-            },
-        )
+        let call = ("iscan", const { Call::new("scan") });
+        self.start_scan(call, (data.into(), room.into()), op.into(), true)
     }
 
     /// Starts to combine the elements of all lower ranks. See
@@ -149,18 +139,8 @@ impl Communicator {
         room: impl Into<Given<N>>,
         op: impl Into<SharedOperator>,
     ) -> Result<Collective<(M, N)>> {
-        let op = op.into();
-        let call = const { Call::new("exscan") }.by(op.get().predefined());
-        let both = (data.into(), room.into());
-        self.start_reduction(
-            ("iexscan", call),
-            both,
-            op,
-            move |own, at, (data, room, op)| own.short_scan(at, data, room, op, false),
-            async move |own, at, (data, room, op)| {
-                own.scan_steps(at, side(&data), side(&room), op.get(), false).await
-            },
-        )
+        let call = ("iexscan", const { Call::new("exscan") });
+        self.start_scan(call, (data.into(), room.into()), op.into(), false)
     }
 
     /// Starts to combine the elements of all ranks, with a block of the result at each. See
@@ -241,6 +221,27 @@ impl Communicator {
             async move |own, at, (data, room, op)| {
                 own.reduce_scatter_steps(at, side(&data), side(&room), Some(&ranges), op.get())
                     .await
+            },
+        )
+    }
+
+    /// Starts a scan, which is `inclusive` or not.
+    #[track_caller]
+    fn start_scan<M: Memory, N: Memory>(
+        &self,
+        (name, call): (&'static str, Call),
+        both: (Given<M>, Given<N>),
+        op: SharedOperator,
+        inclusive: bool,
+    ) -> Result<Collective<(M, N)>> {
+        let call = call.by(op.get().predefined());
+        self.start_reduction(
+            (name, call),
+            both,
+            op,
+            move |own, at, (data, room, op)| own.short_scan(at, data, room, op, inclusive),
+            async move |own, at, (data, room, op)| {
+                own.scan_steps(at, side(&data), side(&room), op.get(), inclusive).await
             },
         )
     }
