@@ -139,8 +139,8 @@ impl Communicator {
             let back = Back::by(|| Arc::into_inner(made).and_then(OnceLock::into_inner));
             Ok(Held { memory: (card, copied, place), back, sample: None })
         };
-        let general = async move |own: Communicator, at, (card, copied, place)| {
-            let (copied, place): (Result<()>, Arc<OnceLock<_>>) = (copied, place);
+        type Making = (Card, Result<()>, Arc<OnceLock<Communicator>>);
+        let general = async move |own: Communicator, at, (card, copied, place): Making| {
             // The other ranks wait for this one's proposal, so it tells them of its error.
             let (proposal, wrong) = proposed(copied.map(|()| Proposal::new(Some(0), own.rank())));
             let all = own.participants(at);
