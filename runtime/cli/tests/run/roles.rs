@@ -44,14 +44,15 @@ pub fn greedy() {
     rank.finalize().unwrap();
 }
 
-/// The ranks put so often that their events fill more than the memory of a small control group.
+/// The ranks put so often that their events fill several times the part that a trace may take of the
+/// memory of a small control group.
 pub fn talkative() {
     let rank = longshore::init().unwrap();
     let (world, info) = (rank.world(), longshore::Info::default());
     let mut window = longshore::Window::allocate(world, 8, 1, &info).unwrap();
     let byte = rank.type_of::<u8>().unwrap();
     let next = (world.rank() + 1) % world.size();
-    for _ in 0..200 {
+    for _ in 0..120 {
         let puts = |epoch: &longshore::Epoch| {
             (0..1000).try_for_each(|at| epoch.put(&[1u8], next, at % 8, 1, &byte))
         };
