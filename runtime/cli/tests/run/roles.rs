@@ -44,8 +44,8 @@ pub fn greedy() {
     rank.finalize().unwrap();
 }
 
-/// The ranks put so often that their events fill several times the part that a trace may take of the
-/// memory of a small control group.
+/// The ranks put so often that their events fill several times the part of a small control group's
+/// memory that a trace may take.
 pub fn talkative() {
     let rank = longshore::init().unwrap();
     let (world, info) = (rank.world(), longshore::Info::default());
